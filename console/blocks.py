@@ -1,4 +1,4 @@
-"""What a page is made of: tables of one query each, figures, facts. A table sorts, filters and pages in the database, by its address."""
+"""Parts of a page: tables of one query each, figures, facts. A table sorts, filters and pages in the database, by its address."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Table:
         return sql
 
     def view(self, published: Published, page: str, query: Query) -> Row:
-        """What the template shows of it: a page of rows, and the addresses that sort, turn the page and download."""
+        """Values for the template: a page of rows, and the addresses that sort, turn the page and download."""
         number = max(1, int(query.get(f"{self.name}.page", "1")) if query.get(f"{self.name}.page", "1").isdigit() else 1)
         chosen = self._chosen(published, query)
         columns, found = published.answer(f"{chosen}\nlimit {self.rows + 1} offset {(min(number, 10**9) - 1) * self.rows}")
@@ -130,7 +130,7 @@ class Figure:
     kind: str = field(default="figure", init=False)
 
     def view(self, published: Published, page: str, query: Query) -> Row:
-        """What the template shows of it."""
+        """Values for the template."""
 
         def draw(sql: str) -> Markup | None:
             rows = published.rows(sql)
@@ -154,7 +154,7 @@ class Part:
     content: dict[str, Any] = field(default_factory=dict)
 
     def view(self, published: Published, page: str, query: Query) -> Row:
-        """What the template shows of it."""
+        """Values for the template."""
         return {"block": self, **self.content}
 
 

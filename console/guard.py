@@ -56,7 +56,7 @@ class Access:
 
     @property
     def cookie(self) -> str:
-        """What the cookie holds: not the token itself."""
+        """Value of the cookie: not the token itself."""
         return hmac.new(self.token.encode(), b"cookie", hashlib.sha256).hexdigest()
 
     def form_token(self, user: str) -> str:

@@ -38,7 +38,7 @@ Draw = Callable[[list[Row]], go.Figure | None]
 
 @cache
 def stated() -> dict[str, list[dict[str, Any]]]:
-    """What each page shows, from pages.yml."""
+    """Contents of each page, from pages.yml."""
     found: dict[str, list[dict[str, Any]]] = yaml.safe_load((Path(__file__).parent / "pages.yml").read_text(encoding="utf-8"))
     for entry in (entry for entries in found.values() for entry in entries if "table" in entry):
         entry.setdefault("of", re.findall(r"\bfrom ([a-z]+\.\w+)", entry["sql"])[0])
@@ -80,7 +80,7 @@ def link(page: str, name: str, **more: object) -> Markup:
 
 
 def fact(title: str, name: str | None, page: str = "", id: str | None = None) -> tuple[str, str, str]:
-    """What is known: title, value, and the address of a page of its own."""
+    """Known facts: title, value, and the address of a page of its own."""
     return title, name or NONE, address(page, id=id or name) if page and name else ""
 
 
@@ -116,7 +116,7 @@ def span_words(since: datetime, until: datetime) -> dict[str, str]:
 
 
 def fleet(published: Published, query: Query) -> Page:
-    """What to do, the error budget, what changed, coverage, what is not judged."""
+    """Next steps, the error budget, what changed, coverage, what is not judged."""
     weeks = published.rows("select * from marts.dim_weeks order by is_complete desc, week_utc desc limit 1")
     week = weeks[0]["week_utc"] if weeks else datetime.min
     groups = published.rows("select kind from marts.fct_weekly_summary where kind <> 'all' order by raid_group_count desc, kind limit 1")

@@ -25,7 +25,7 @@ SCHEMAS = (*PUBLISHED, "lab")
 """Where the relations that people query are."""
 
 LIMITS = "set memory_limit = '160MB'; set threads = 2; set preserve_insertion_order = false"
-"""What all pages together may take."""
+"""Limit of all pages together."""
 
 AT_ONCE = 3
 """Questions of pages that run at the same time: more would share the memory until it does not suffice for any."""
@@ -99,7 +99,7 @@ class Published:
         return _DECIDED.sub(r"memory.main.\1", sql)
 
     def remembered(self, question: str, make: Callable[[str], T]) -> T:
-        """What was made of a question for an earlier reader, unless somebody has decided since, or it is a minute old."""
+        """The answer that an earlier reader got, unless somebody has decided since, or it is a minute old."""
         key = (question, make.__qualname__, *self._decided())
         now = time.monotonic()
         with self._lock:
@@ -157,7 +157,7 @@ class Published:
         ]
 
     def relations_sql(self, name: str) -> str:
-        """What a published view, such as `marts.drive_actions`, is made of; empty for a table."""
+        """The relations that a published view reads, such as `marts.drive_actions`; empty for a table."""
         return next((row["sql"] for row in self._views if row["relation"] == name), "")
 
     def has(self, relation: str) -> bool:

@@ -1,4 +1,4 @@
-"""What the DAGs share: the warehouse and its settings, retries and limits, and who is notified when something fails."""
+"""Shared by the DAGs: the warehouse and its settings, retries and limits, and who is notified when something fails."""
 
 from __future__ import annotations
 

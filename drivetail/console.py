@@ -1,4 +1,4 @@
-"""What people see in the terminal: progress on long work, tables that line up, thousands that can be read."""
+"""Output for people in the terminal: progress on long work, tables that line up, thousands that can be read."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ LONGEST_WORD = 300
 """Characters of one word that a table shows; csv and json have all."""
 
 INDENT = "  "
-"""What the lines of a titled block begin with."""
+"""Indent of the lines of a titled block."""
 
 _WHOLE = re.compile(r"\S*|\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d(\.\d+)?)?")
 """A value that is never folded: one word, or an instant."""
@@ -206,7 +206,7 @@ def as_csv(rows: Sequence[Row]) -> str:
 
 
 def ingest_table(files: Sequence[FileResult]) -> str:
-    """What an ingest did with each file."""
+    """Print the outcome of an ingest, file by file."""
     columns = ["file", "records", "status", "in", "accepted", "rejected", "duplicate", "superseded"]
     rows = [
         [

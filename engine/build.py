@@ -50,7 +50,7 @@ FITTED = "int_raid_group_days__fitted"
 """The model in Python, which only samples within hours need."""
 
 OPEN_ELSEWHERE = "could not set lock"
-"""What DuckDB says of a database that another process has open."""
+"""DuckDB's message about a database that another process has open."""
 
 SLOWEST = 10
 """Number of slowest models written to the log."""
@@ -60,7 +60,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class BuildSummary:
-    """What one build did: deliveries taken in, days, RAID-hours and drive-hours computed, the publication it ended in, and one sentence
+    """Summary of one build: deliveries taken in, days, RAID-hours and drive-hours computed, the publication it ended in, and one sentence
     for each custom model or test that failed.
     """
 
@@ -220,7 +220,7 @@ class Build:
         # a decision counts at once, without a build: what publications read is there from the first on
         warehouse.decisions.touch()
         self.digests = {delivery.seq: delivery.digest() for delivery in self.deliveries}
-        """What each delivery is, whatever its number."""
+        """Identity of each delivery, whatever its number."""
         self.connection, finished, self.defined = self._open(keep_pruned=keep_pruned)
         if not accepts_lost:
             self._refuse_lost(finished)
@@ -238,7 +238,7 @@ class Build:
 
     @cached_property
     def executor(self) -> Executor:
-        """What runs the models."""
+        """The engine that runs the models."""
         return Executor(self.warehouse, self.models, self.connection, self.thresholds)
 
     @cached_property
@@ -524,7 +524,7 @@ class Build:
         self.connection.execute(query, [list(self.new_files.by_day.get("drive_health", ()))])
 
     def _made_of(self) -> tuple[str, str]:
-        """What relations of each day look at beside the days: how drives are grouped, and how they are described and placed, as digests."""
+        """Digests of the inputs of the relations of each day, beside the days: grouping of drives, and their descriptions and places."""
         drives = (
             "select * exclude (device, first_hour_utc, last_hour_utc, current_raid_group_id, is_group_guessed) from intermediate.int_drives"
         )

@@ -176,7 +176,7 @@ def _linked(folder: Path, custom: Path | None) -> Path:
 
 
 def models_in(manifest: Any, digest: str = "", version: str = "") -> Models:
-    """What a compiled manifest holds."""
+    """Contents of a compiled manifest."""
     nodes = nodes_of(manifest)
     sources = {
         f"{source.schema}.{source.name}": {column.name: column.data_type for column in source.columns.values()}

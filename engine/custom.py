@@ -33,7 +33,7 @@ def custom_folder() -> Path:
 
 @dataclass
 class CustomModels:
-    """What became of the custom models: those that were built, in order, and one sentence per failure."""
+    """Outcome of the custom models: those that were built, in order, and one sentence per failure."""
 
     digest: str
     built: list[Node] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What a build raises when it cannot go on."""
+"""Errors of a build that cannot go on."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ create table if not exists state.made_of (classes varchar, descriptions varchar)
 create table if not exists state.asked (of_state varchar);
 create table if not exists state.sums (file varchar primary key, row_count bigint, total hugeint, reader varchar);
 """
-"""What a build database remembers between builds, beside the sources of schema `plan`."""
+"""State that a build database keeps between builds, beside the sources of schema `plan`."""
 
 
 def limit_memory(connection: duckdb.DuckDBPyConnection) -> None:

@@ -1,4 +1,4 @@
-"""What a build has to do: which deliveries are new, which UTC days they change, and how many of those are computed at a time.
+"""The plan of a build: which deliveries are new, which UTC days they change, and how many of those are computed at a time.
 
 Which days changed is decided by the models in models/plan/; this module gives them what has landed.
 """

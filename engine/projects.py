@@ -32,7 +32,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class Attached:
-    """What a project adds to a publication, in order. folders: where the files are that it reads.
+    """Relations that a project adds to a publication, in order. folders: where the files are that it reads.
 
     state: names which of the project's files are shown, so that they stay while a publication shows them; None for none.
     """
@@ -43,7 +43,7 @@ class Attached:
 
 
 class Project(Protocol):
-    """What a module has to which an entry point leads. NAME: the entry point's. FOLDER: the dbt project."""
+    """Attributes of a module that an entry point names. NAME: the entry point's. FOLDER: the dbt project."""
 
     NAME: str
     FOLDER: Path
@@ -58,7 +58,7 @@ class Project(Protocol):
         """Give a connection the functions that its models call."""
 
     def attached(self, warehouse: Warehouse) -> Attached:
-        """What a publication that is being made shows of it."""
+        """Relations that a publication being made shows of it."""
 
     def clean_up(self, warehouse: Warehouse, states: Collection[str | None]) -> None:
         """Remove files that are of none of these states, which publications show, nor of the last one."""

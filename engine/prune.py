@@ -24,14 +24,14 @@ LEAST_DAYS = 35
 """A RAID group's chronic window (`chronic_window_days`), and a week for arrays that report late: younger hours may still change."""
 
 REACHED_COLUMNS = ("drive_id", "hour_utc", "is_peer", "latency_us", "median_latency_us")
-"""What a chronic window reads of a drive-hour."""
+"""Columns of a drive-hour that a chronic window reads."""
 
 Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
 class Pruned:
-    """What a prune takes away, or would: the horizon (UTC), whether it was so already, drive-hours of the store and the bytes of their
+    """Extent of a prune: the horizon (UTC), whether it was so already, drive-hours of the store and the bytes of their
     files (a chronic window may need some of them), rows, files and bytes of raw, and what was published.
     """
 
@@ -112,7 +112,7 @@ def _files(connection: duckdb.DuckDBPyConnection, before: datetime) -> list[tupl
 
 
 def _count(build: Build, before: datetime, files: list[Path]) -> Pruned:
-    """What would go."""
+    """The extent of the prune, before it runs."""
     stored = [
         build.warehouse.store / file for day, file, _ in _files(build.connection, before) if build.horizon is None or day >= build.horizon
     ]

@@ -41,7 +41,7 @@ PROTECTED = ("report", "study", "status")
 """Inputs of pages and commands."""
 
 PUBLISHED = ("marts", *PROTECTED)
-"""What people query, and what pages and commands read: every model of these schemas is published, with what its view reads."""
+"""Schemas that people query, and that pages and commands read: every model of these schemas is published, with what its view reads."""
 
 IS_IN_ITS_PLACE = """
     select
@@ -84,7 +84,7 @@ def kept_publications(warehouse: Warehouse) -> list[Publication]:
 
 
 def _publication_in(warehouse: Warehouse, file: Path) -> Publication | None:
-    """What a published file says of itself; None when it cannot be read or was made for another place."""
+    """A published file's record of itself; None when it cannot be read or was made for another place."""
     try:
         with duckdb.connect(str(file), read_only=True) as connection:
             ((root,),) = connection.execute("select root from plan.root").fetchall()
@@ -160,7 +160,7 @@ def _remove(draft: Path) -> None:
 
 
 class _Draft:
-    """What a publication holds, written into the attached database `publication`."""
+    """Contents of a publication, written into the attached database `publication`."""
 
     def __init__(self, executor: Executor, files: RawFiles, custom: CustomModels, horizon: datetime | None) -> None:
         self.warehouse = executor.warehouse

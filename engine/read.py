@@ -23,7 +23,7 @@ Row = dict[str, Any]
 
 
 NOT_ASKED = "is computed when it is asked for: run `drivetail study`"
-"""What a published relation says that nobody has asked for yet."""
+"""Comment of a published relation that is made when asked for, until then."""
 
 
 class QueryError(RuntimeError):
@@ -56,7 +56,7 @@ def open_published(warehouse: Warehouse, path: Path | None = None) -> duckdb.Duc
 
 
 def _first_step(warehouse: Warehouse) -> str:
-    """What to do where nothing is published."""
+    """Advice where nothing is published."""
     return "nothing has landed there: `drivetail ingest`, then `drivetail build`" if has_nothing(warehouse) else "run `drivetail build`"
 
 
@@ -110,7 +110,7 @@ def published_custom(warehouse: Warehouse, publication_id: str) -> tuple[str, li
 
 
 def _record(warehouse: Warehouse, publication_id: str) -> Row:
-    """What a publication's record says; nothing where it cannot be read."""
+    """A publication's record; nothing where it cannot be read."""
     try:
         record: Row = json.loads((warehouse.publications / f"{publication_id}.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):

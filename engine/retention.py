@@ -1,4 +1,4 @@
-"""What `drivetail prune` leaves of the days before its horizon (docs/decisions/0007-prune.md).
+"""Data that `drivetail prune` keeps of the days before its horizon (docs/decisions/0007-prune.md).
 
 A pruned day keeps every stored model except the drive-hours. It keeps their drive, hour and slowdown where a chronic window may still
 reach the row. So intervals, events, tails and the study stay exact. Nothing can compute a pruned day again, so raw has its files too, as
@@ -42,7 +42,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class Past:
-    """What was pruned. before_utc: the horizon, start of a UTC day. row_count: drive-hours of raw that are gone, over all prunes."""
+    """Extent of all prunes. before_utc: the horizon, start of a UTC day. row_count: drive-hours of raw that are gone, over all prunes."""
 
     before_utc: datetime
     row_count: int
@@ -59,7 +59,7 @@ class Past:
 
 
 def read_past(warehouse: Warehouse) -> Past | None:
-    """What was pruned; None where nothing was."""
+    """Extent of all prunes; None where nothing was pruned."""
     try:
         record: dict[str, Any] = json.loads(pruned_record(warehouse.root).read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -58,7 +58,7 @@ NO_MEMORY = (
     "insufficient driver memory",
     "exit code 52",
 )
-"""What Spark says where a driver or an executor has too little memory."""
+"""Spark's messages where a driver or an executor has too little memory."""
 
 JAVA_FRAME = re.compile(r"\s+at [\w.$/]+\(| Driver stacktrace:| JVM stacktrace:")
 """Where an error of Spark goes on with where in its code it was."""
@@ -357,7 +357,7 @@ class SparkStore:
 
     @cached_property
     def executor(self) -> SparkExecutor:
-        """What runs the models. Spark starts with it, which may be where its memory is too small or its master is gone."""
+        """The engine that runs the models. Spark starts with it, which may be where its memory is too small or its master is gone."""
         return SparkExecutor(models_of("spark"), self.warehouse.spark, own_thresholds(self.warehouse))
 
     def show(self, connection: duckdb.DuckDBPyConnection) -> None:
@@ -429,7 +429,7 @@ class SparkStore:
             raise Hindered(f"{why}: nothing is lost (docs/spark.md)") from error
 
     def _why(self, error: str, *, is_alone: bool) -> str | None:
-        """What is wrong with Spark itself, and what to do; None for an error of another sort."""
+        """Fault of Spark itself, with advice; None for an error of another sort."""
         from pyspark import SparkContext
 
         text, log = error.lower(), os.environ["DRIVETAIL_SPARK_LOG"]

@@ -39,7 +39,7 @@ def variables(project: Path = PROJECT) -> dict[str, Any]:
 
 
 def own_thresholds(warehouse: Warehouse) -> dict[str, Any]:
-    """What a warehouse's settings set, by name; nothing without settings. Raises: ThresholdError."""
+    """Thresholds of a warehouse's settings, by name; nothing without settings. Raises: ThresholdError."""
     try:
         own: dict[str, Any] = read_settings(warehouse)["thresholds"]
         return own
@@ -48,7 +48,7 @@ def own_thresholds(warehouse: Warehouse) -> dict[str, Any]:
 
 
 def read_settings(warehouse: Warehouse) -> dict[str, Any]:
-    """What `drivetail.toml` says; of it only the thresholds are checked. Raises: FileNotFoundError, ThresholdError."""
+    """Contents of `drivetail.toml`; only the thresholds are checked. Raises: FileNotFoundError, ThresholdError."""
     path = warehouse.settings
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))

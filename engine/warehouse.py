@@ -36,7 +36,7 @@ class Warehouse:
 
     @property
     def store(self) -> Path:
-        """What is computed, immutable files by model and UTC day; table `plan.files` of the build database names the live ones."""
+        """Computed rows, immutable files by model and UTC day; table `plan.files` of the build database names the live ones."""
         return self.root / "store"
 
     @property
@@ -66,17 +66,17 @@ class Warehouse:
 
     @property
     def settings(self) -> Path:
-        """What the installation is (drivetail/service/settings.py), where an operator has written it."""
+        """Settings of the installation (drivetail/service/settings.py), where an operator has written it."""
         return self.root / "drivetail.toml"
 
     @property
     def decisions(self) -> Path:
-        """What people decided on drives, a line of JSON each."""
+        """People's decisions on drives, a line of JSON each."""
         return self.raw / "decisions.jsonl"
 
     @property
     def log(self) -> Path:
-        """What ran when: one JSON object a line (at, pid, phase, progress)."""
+        """Log of the runs: one JSON object a line (at, pid, phase, progress)."""
         return self.root / "drivetail.log"
 
     def create(self) -> None:

@@ -41,7 +41,7 @@ FindFiles = Callable[[Path], tuple[list[SourceFile], list[str]]]
 
 @dataclass
 class IngestSummary:
-    """What one call did. `delivery_seq` is null where every file had landed before, so that nothing changed.
+    """Summary of one call. `delivery_seq` is null where every file had landed before, so that nothing changed.
 
     `rejected` holds the first few rejected records (columns of the table `rejected_records`, as dicts); `notes` what
     concerns no single file, such as files of the folder that do not belong to the source. `held`: the quarantined

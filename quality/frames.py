@@ -1,4 +1,4 @@
-"""What a suite may look at: the contract columns of its table, and these made from them."""
+"""Columns that a suite may use: the contract columns of its table, and these made from them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _macros() -> tuple[Any, dict[str, str]]:
 
 @cache
 def merged(measure: str) -> pl.Expr:
-    """What a record says of both directions together, by the macro that the models use.
+    """A record's values of both directions together, by the macro that the models use.
 
     measure: `latency` (us per I/O), `io_count` (count) or `io_size` (bytes per I/O). Null = unknown, or no I/O to divide by.
     """
@@ -103,13 +103,13 @@ def columns(table: str, now: datetime) -> dict[str, Derived]:
 
 
 FILES = {"record_kind": pl.String(), "files": pl.Int64(), "rows_delivered": pl.Int64(), "rows_rejected": pl.Int64()}
-"""What the suite `ingested_files` looks at: one row per record kind of the delivery."""
+"""Input of the suite `ingested_files`: one row per record kind of the delivery."""
 
 GIVEN: dict[str, Iterable[str]] = {**CONTRACT, "ingested_files": FILES}
 """The columns of a table that a suite may name besides the derived ones."""
 
 USUAL = pl.Schema({"drive": pl.UInt64(), "usual_latency_us": pl.Float64(), "had_count": pl.Boolean()})
-"""What is joined to the drive-hours: each drive (its id's hash) on the last landed day, mean latency (us), whether a count was known."""
+"""Columns joined to the drive-hours: each drive (its id's hash) on the last landed day, mean latency (us), whether a count was known."""
 
 PARAMETERS = {
     "rows": "records looked at",
@@ -118,7 +118,7 @@ PARAMETERS = {
     "usual_rows": "records that as many hours had on the last day that has landed; only for hours newer than all that have landed",
     "known_drives": "drives that the landed inventory lists for the hour; only for hours newer than all that have landed",
 }
-"""What a bound of a suite may be computed from. One that is unknown, such as before anything has landed, leaves its check out."""
+"""Values from which a bound of a suite may be computed. One that is unknown, such as before anything has landed, leaves its check out."""
 
 
 def facts(table: str, rows: pl.DataFrame, now: datetime, usual_hour: int | None = None) -> dict[str, Any]:

@@ -173,7 +173,7 @@ def _commonest(landing: Landing) -> str:
 
 
 class Report:
-    """What was found, check by check over all batches."""
+    """Findings, check by check over all batches."""
 
     def __init__(self, now: datetime) -> None:
         self.now = now

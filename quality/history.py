@@ -1,4 +1,4 @@
-"""What is usual: the last day of a source that has landed, and the drives its inventory lists."""
+"""Usual values: the last day of a source that has landed, and the drives its inventory lists."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def _write(warehouse: Path, day: date, deliveries: list[dict[str, Any]]) -> Path
 
 
 def _looked_at(warehouse: Path, day: date) -> list[dict[str, Any]]:
-    """What the gate looked at on a day: quarantined deliveries first, then the latest."""
+    """Deliveries that the gate checked on a day: quarantined deliveries first, then the latest."""
     found = []
     for held in list_quarantine(warehouse):
         gate = held.record["gate"]

@@ -70,7 +70,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Finding:
-    """What one check found in one batch: state `passed`, `broken` or `left out` (`why` then says why), the value observed, the
+    """Result of one check on one batch: state `passed`, `broken` or `left out` (with `why`), the value observed, the
     bounds after parameters, and for a row-level check the positions of the rows that break it.
     """
 

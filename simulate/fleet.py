@@ -43,7 +43,7 @@ class SimulationError(ValueError):
 
 @dataclass(frozen=True)
 class SimulationSummary:
-    """What one simulation wrote."""
+    """Summary of one simulation."""
 
     out: Path
     truth: Path

@@ -490,7 +490,7 @@ def _of_family(multipliers: Sequence[float], family: int) -> float:
 
 
 def _ageing(p: KindParameters, years: float, is_known: bool) -> tuple[float, float]:
-    """What age does to the rates of slowness and to the exponent of its severity (ratios)."""
+    """Effect of age on the rates of slowness and on the exponent of its severity (ratios)."""
     if not is_known:
         return p.unknown_age_hazard, p.unknown_age_exponent
     hazards, exponents = p.age_year_hazards, p.age_year_exponents or (1.0,)

@@ -1,4 +1,4 @@
-"""What drives say of their health, once a day: SMART attributes that know nothing of slowness, or one that rises before it."""
+"""Drives' health, once a day: SMART attributes that know nothing of slowness, or one that rises before it."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta

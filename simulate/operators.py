@@ -1,4 +1,4 @@
-"""What people and arrays do about drives: unplug, replug, replace, rebuild, scrub, and the events they leave.
+"""Actions of people and arrays on drives: unplug, replug, replace, rebuild, scrub, and the events they leave.
 
 Times are hours since the start of the span.
 """
@@ -67,7 +67,7 @@ class Event:
 
 @dataclass
 class Fates:
-    """What befalls the drive of one slot, in order: even over the slots of a fleet, and over what befalls one."""
+    """Actions on the drive of one slot, in order: even over the slots of a fleet, and over the actions on one."""
 
     severities: Severities
     after: Sequence

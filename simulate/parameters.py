@@ -190,7 +190,7 @@ def defaults() -> Parameters:
 
 
 def meanings() -> dict[str, str]:
-    """What each parameter means, by its name without the kind."""
+    """Meaning of each parameter, by its name without the kind."""
     return {f.name: f.metadata["meaning"] for f in fields(KindParameters)}
 
 
@@ -200,7 +200,7 @@ def number_count(parameters: Parameters) -> int:
 
 
 def _range(plain_name: str) -> tuple[float, float]:
-    """What values a parameter may take, by the end of its name."""
+    """Allowed values of a parameter, by the end of its name."""
     if plain_name == "aftershock_count":
         return 0.0, 0.95  # from 1 on a first episode never ends bringing others
     if plain_name in ("width_median", "common_widths"):

@@ -1,4 +1,4 @@
-"""What befalls many drives of a group at once: a shelf that stalls, firmware that throttles by whole timer ticks.
+"""Slowness of many drives of a group at once: a shelf that stalls, firmware that throttles by whole timer ticks.
 
 Times are hours since the start of the span. Both hit fewer than half of the drives (PI-18), the same ones for good.
 """

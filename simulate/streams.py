@@ -16,7 +16,7 @@ from simulate.parameters import KINDS, Kind
 
 
 class Purpose(IntEnum):
-    """What a stream decides. The values are part of the output: renumbering changes every simulated fleet."""
+    """Decisions of a stream. The values are part of the output: renumbering changes every simulated fleet."""
 
     INVENTORY = 1
     WORKLOAD = 2
@@ -35,7 +35,7 @@ def stream(seed: int, kind: Kind, group: int, purpose: Purpose, day: int = 0) ->
 
 
 class Trait(IntEnum):
-    """What is spread evenly over groups, drives and episodes. The values are part of the output."""
+    """Draws spread evenly over groups, drives and episodes. The values are part of the output."""
 
     WIDTH = 0
     OBSERVATION = 1
@@ -163,7 +163,7 @@ class EvenHours:
 
 
 class Plan:
-    """What slowness is still owed to the drives of one stratum, and the sequences that it takes its shapes from."""
+    """Slowness still owed to the drives of one stratum, and the sequences that it takes its shapes from."""
 
     def __init__(self, first: "Sequence", after: "Sequence") -> None:
         self.owed_hours, self.first, self.after = 0.0, first, after

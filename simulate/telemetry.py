@@ -77,7 +77,7 @@ Span = tuple[int, float, float, float]
 
 @dataclass
 class Sparse:
-    """What touches few of the (hour, member) cells, sorted by hour."""
+    """Effects on few of the (hour, member) cells, sorted by hour."""
 
     hour: Ints
     member: Ints
@@ -237,7 +237,7 @@ def assemble(
 def _ask_again(
     p: KindParameters, column: int, episode: Episode, asked_u: float, merged_u: float, hot: list[Span], shrunk: list[Span]
 ) -> None:
-    """What a slow drive is asked for during some episodes: little, because the array reads around it, or twice, or in larger pieces."""
+    """Load of a slow drive during some episodes: little, because the array reads around it, or twice, or in larger pieces."""
     for found, u, shape in ((hot, asked_u, p.retried_share_median_sigma), (shrunk, merged_u, p.merged_share_median_sigma)):
         factor, (share, median, sigma) = 1.0, shape or (0.0, 0.0, 0.0)
         if u < p.spared_share:

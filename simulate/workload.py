@@ -1,4 +1,4 @@
-"""What the clients ask of each group and drive: I/O rates, their rhythm, hot spots, I/O sizes.
+"""Load of the clients on each group and drive: I/O rates, their rhythm, hot spots, I/O sizes.
 
 Rates are I/Os per second and drive. Group arrays are float32 of shape (hours, groups).
 """

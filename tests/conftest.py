@@ -1,4 +1,4 @@
-"""What tests of several folders start from."""
+"""Fixtures of tests of several folders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of HTML pages share: the page as text, and the page in a browser that has no network."""
+"""Shared by the tests of HTML pages: the page as text, and the page in a browser that has no network."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Page(HTMLParser):
-    """What a test asks of a page without a browser."""
+    """A page as a test reads it without a browser."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()

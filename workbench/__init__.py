@@ -1,1 +1,1 @@
-"""What measures, proves and fits the product; no part of the installed package."""
+"""Tools that measure, prove and fit the product; not part of the installed package."""

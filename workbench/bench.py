@@ -1,4 +1,4 @@
-"""What the warehouse promises on speed and size, measured: `make bench`.
+"""The warehouse's promises on speed and size, measured: `make bench`.
 
     python -m workbench.bench --work FOLDER --only day,hour,scale,relations,questions,commands,check,study,sources,decisions,tolerance,lab,spark,spark-day
 

@@ -37,7 +37,7 @@ PYTHON = Path(sys.executable).parent
 BANNED = {
     r"(?:description: [\"']?|\"\"\"|^ *(?:#|--|\{#-?) )Of \S": "begin with the noun: `Slow hours among them`",
     r"\bOf (?:them|those|these)\b": "begin with the noun: `Slow hours among them`",
-    r"description: [\"']?What ": "name the thing: `Cost of ...`, `Reason for ...`",
+    r"(?:description: [\"']?|\"\"\")What ": "name the thing: `Cost of ...`, `Reason for ...`",
     r"\b(?:which|that|it|they|what) (?:is|are) none\b": "`is not one`, `is not a record`",
     r"\b[Ss]o many (?!that\b)": "`a number of`",
     r"\b(?:anew|[Ww]hoever|hangs? on|held against|lies beside|no word of)\b": "`again`, `the reader`, `depends on`, `compared with`",
@@ -51,7 +51,7 @@ NOT_OURS = ("docs/results/", "lab/", "workbench/check.py", "tests/workbench/test
 
 
 class Passed:
-    """What has passed before, by content."""
+    """Checks that have passed before, by content."""
 
     def __init__(self, file: Path) -> None:
         self.file = file

@@ -1,4 +1,4 @@
-"""What a result was measured of."""
+"""The commit that a result was measured on."""
 
 from __future__ import annotations
 

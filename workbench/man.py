@@ -28,7 +28,7 @@ is the folder of the warehouse where \-\-warehouse is not given.
 
 
 def helped(context: click.Context) -> str:
-    """What `--help` prints, as roff that is not filled."""
+    """Output of `--help`, as roff that is not filled."""
     text = context.get_help().replace("\\", r"\e").replace("-", r"\-").replace("'", r"\(aq")
     return "\n".join([".nf", *(rf"\&{line}" if line.startswith(".") else line for line in text.splitlines()), ".fi", ""])
 

@@ -118,7 +118,7 @@ def swap_results(case: exp.Case) -> exp.Case:
 
 
 def changes(node: Any) -> Iterator[tuple[str, Change]]:
-    """What may be done to a node, by kind of fault: a function of its copy that returns what takes its place, or None to take it away."""
+    """Changes of a node, by kind of fault: a function of its copy that returns what takes its place, or None to take it away."""
     for kind, swapped in SWAPPED.items():
         if type(node) in swapped:
             yield kind, swap(swapped[type(node)])
@@ -200,7 +200,7 @@ class Compiled:
         return tree.sql(dialect="duckdb")
 
     def texts(self, place: tuple[int, int]) -> tuple[str, str]:
-        """What stands at a place before and after; a number is shown with what stands around it."""
+        """The text of a place before and after; a number is shown with its surroundings."""
         node, made = self.change(self.tree, place)
         if isinstance(node, exp.Connector) and made in (node.this, node.expression):
             dropped = node.expression if made == node.this else node.this
@@ -265,7 +265,7 @@ def reason(fault: Fault, equivalent: Sequence[dict[str, str]]) -> str | None:
 
 @dataclass
 class Outcome:
-    """What became of a model's faults."""
+    """Verdicts on a model's faults."""
 
     model: str
     fault_count: int

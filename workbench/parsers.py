@@ -75,7 +75,7 @@ def iostat(folder: Path) -> tuple[Path, int]:
 
 
 def message(n: int) -> str:
-    """What the kernel said: one in a hundred times of a drive."""
+    """A message of the kernel: one in a hundred is about a drive."""
     if n % 100:
         return "usb 3-9: new device number 14"
     return "sd 1:0:0:0: [sdb] tag#9 FAILED Result: hostbyte=DID_TIME_OUT driverbyte=DRIVER_OK cmd_age=30s"
@@ -185,7 +185,7 @@ def documents(folder: Path) -> tuple[Path, int]:
 
 
 def devices(folder: Path) -> tuple[Path, int]:
-    """What lsblk says of 60 drives, 200 times."""
+    """lsblk's output for 60 drives, 200 times."""
     path = folder / "web4"
     path.mkdir()
     about = {"type": "disk", "model": "A_DISK", "rev": "1", "vendor": "ATA", "size": 4_000_787_030_016, "rota": True, "tran": "sata"}

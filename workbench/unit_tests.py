@@ -31,7 +31,7 @@ from engine.warehouse import PROJECT
 
 ACTUAL, EXPECTED = "dbt_internal_unit_test_actual", "dbt_internal_unit_test_expected"
 FIXTURE = "fixture__"
-"""What the CTE of a fixture begins with."""
+"""Prefix of a fixture's CTE."""
 
 Types = dict[str, dict[str, str]]
 

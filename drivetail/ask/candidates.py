@@ -94,7 +94,7 @@ def history_table(rows: Sequence[Row]) -> str:
 
 
 def verdicts_table(rows: Sequence[Row]) -> str:
-    """What came after each verdict, as a table for the terminal."""
+    """Outcome of each verdict, as a table for the terminal."""
     if not rows:
         return NO_BACKTEST
     columns: Columns = {

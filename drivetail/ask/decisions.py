@@ -1,4 +1,4 @@
-"""What people decided on drives, kept in `raw/decisions.jsonl`: drive_id, verdict, by, at, note, until, publication_id, ticket.
+"""People's decisions on drives, kept in `raw/decisions.jsonl`: drive_id, verdict, by, at, note, until, publication_id, ticket.
 
 What became of a decision is in models/marts/events/fct_drive_decisions.sql.
 """
@@ -96,7 +96,7 @@ After it: put the new drive into the same slot and start the rebuild. drivetail 
 
 
 def ticket_text(warehouse: Warehouse, drives: Sequence[str]) -> str:
-    """What a technician needs to replace some drives: where each is, how to be sure that it is the one, and why.
+    """Text for a technician who is to replace some drives: where each is, how to be sure that it is the one, and why.
 
     Raises: QueryError without a publication, or for a drive that it does not know.
     """

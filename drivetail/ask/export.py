@@ -34,7 +34,7 @@ from duckdb_columns() where schema_name = 'marts' and comment is not null
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written: relations, their rows together, and bytes. left_out: those that nobody has asked for yet."""
+    """Summary of an export: relations, their rows together, and bytes. left_out: those that nobody has asked for yet."""
 
     relation_count: int
     row_count: int

@@ -22,7 +22,7 @@ from report.study.words import (
 from report.words import human
 
 SHOWN = ("finding", "table")
-"""What is summed up without `--all`: the figures alone give hundreds of points."""
+"""Summarised without `--all`: the figures alone give hundreds of points."""
 
 
 def render_study(rows: Sequence[Row], *, is_all: bool = False) -> str:

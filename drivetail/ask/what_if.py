@@ -35,7 +35,7 @@ SHOWN = {
 
 @dataclass(frozen=True)
 class Question:
-    """What is changed: drives replaced, by id or a number of the worst of each RAID group; how many of the longest tails reads skip.
+    """The change: drives replaced, by id or a number of the worst of each RAID group; how many of the longest tails reads skip.
 
     Hours from `since` and before `until` count, UTC, None for all.
     """
@@ -122,7 +122,7 @@ POLICY_COLUMNS: Columns = {
 def ask_policies(
     warehouse: Warehouse, policies: Sequence[str], st: float | None, since: datetime | None, until: datetime | None
 ) -> list[Row]:
-    """What policies of reading around slow drives make of the RAID-hours of a span, a row for each kind of RAID group and policy.
+    """The effect of policies of reading around slow drives on the RAID-hours of a span, a row for each kind of RAID group and policy.
 
     st: slowdown from which a drive is late, None for the slow threshold of its RAID group's kind.
     Raises: QueryError without a publication, and where the span holds nothing.

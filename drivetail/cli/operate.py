@@ -275,7 +275,7 @@ def prune(warehouse: Warehouse, older_than: str, dry_run: bool, yes: bool) -> No
 
 
 def pruned_in_words(pruned: Pruned, *, is_dry_run: bool) -> str:
-    """What a prune did, or would do, for the terminal."""
+    """Summary of a prune, or of a dry run, for the terminal."""
     day = f"{pruned.before_utc:%Y-%m-%d}"
     if pruned.is_there and pruned.publication:
         return (

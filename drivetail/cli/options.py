@@ -1,4 +1,4 @@
-"""What commands share: their options, how they fail, and how they say what an ingest did."""
+"""Shared by commands: options, failures, and the summary of an ingest."""
 
 from __future__ import annotations
 

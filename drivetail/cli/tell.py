@@ -1,4 +1,4 @@
-"""What has become slow, what was decided about it, and the numbers that a monitoring system scrapes."""
+"""Commands for new slow drives, the decisions on them, and the numbers that a monitoring system scrapes."""
 
 from __future__ import annotations
 

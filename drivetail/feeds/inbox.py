@@ -292,7 +292,7 @@ def land(
 
 
 def _calls(feed: Inbox | Server, path: str | Path) -> list[tuple[str, str | Path, Mapping[str, Any]]]:
-    """What ingest() is to be called with: source, what to take, and how."""
+    """Arguments for ingest(): source, what to take, and how."""
     if isinstance(feed, Server):
         first, end = span_of(str(path))
         return [(feed.source, feed.url, {"first": first, "end": end, "source_options": feed.options})]

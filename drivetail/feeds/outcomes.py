@@ -1,4 +1,4 @@
-"""What became of each delivery, an entry of an inbox or a pull from a server: `WAREHOUSE/raw/inbox.jsonl`, a line each.
+"""Outcome of each delivery, an entry of an inbox or a pull from a server: `WAREHOUSE/raw/inbox.jsonl`, a line each.
 
 The line is written after the delivery has landed; a run killed in between lands it again, which changes nothing. Before an entry is
 read, a line says that its landing has begun: one that is followed by no other may have ended the process, and waits for the others.
@@ -17,7 +17,7 @@ from ingest.reading.text import in_sight
 from report.words import human
 
 LANDED, NOTHING_NEW, HELD, UNREADABLE, REFUSED, UNANSWERED = "landed", "nothing new", "held", "unreadable", "refused", "unanswered"
-"""What became of it. All but the first two need an operator; an entry is retried when it changes, a server every hour."""
+"""The possible outcomes. All but the first two need an operator; an entry is retried when it changes, a server every hour."""
 
 HINDERED, NOT_LANDED = "hindered", "not landed"
 """A landing that has not ended: for a reason that may pass, such as a full disk, or for one that trying again meets again. Neither is
@@ -31,7 +31,7 @@ BEGUN = "begun"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one delivery. Rows are counted as `drivetail ingest` counts them; `message` says what to do, if anything.
+    """Outcome of one delivery. Rows are counted as `drivetail ingest` counts them; `message` says what to do, if anything.
 
     Of a pull `inbox` is the server, `path` says which hours (drivetail/feeds/pulls.py), and there is no `signature`. `held`: the numbers of
     what is in quarantine; of what was collected each source is one delivery.
@@ -64,7 +64,7 @@ class Outcome:
 
     @property
     def sentence(self) -> str:
-        """What became of it, one line for a log: what to do, if anything, else how many rows."""
+        """Summary of the outcome, one line for a log: what to do, if anything, else how many rows."""
         counts = f"{human(self.rows_delivered)} rows in, {human(self.rows_accepted)} accepted"
         return in_sight(self.message or f"{self.path}: {self.outcome}, {counts}")
 

@@ -83,5 +83,5 @@ def _ends(server: Server, records: Sequence[Record]) -> list[datetime]:
 
 
 def _of(server: Server, records: Sequence[Record]) -> list[Record]:
-    """What was pulled from it; an inbox that had its name before has entries, which have signatures."""
+    """Outcomes of the pulls from it; an inbox that had its name before has entries, which have signatures."""
     return [record for record in records if record["inbox"] == server.name and not record["signature"]]

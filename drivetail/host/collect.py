@@ -195,7 +195,7 @@ class Collector:
         replace_file(self.spool / name, text)
 
     def _kept(self, name: str) -> str:
-        """What the spool holds of the looks, without those that are torn, which the next delivery names; empty where it holds none."""
+        """The looks in the spool, without those that are torn, which the next delivery names; empty where it holds none."""
         try:
             text = (self.spool / name).read_text(encoding="utf-8", errors="replace")
         except OSError:

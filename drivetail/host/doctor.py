@@ -39,7 +39,7 @@ def examine(source: str, paths: Sequence[str], options: Mapping[str, Any], wareh
 
 
 def inventory_of(warehouse: Warehouse) -> Inventory:
-    """What the last records say that have landed; of two sources the one that was taken in last."""
+    """The last records that have landed; of two sources the one that was taken in last."""
     if not warehouse.raw.exists():
         return Inventory()
     deliveries = list_deliveries(warehouse.root)

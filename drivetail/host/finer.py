@@ -15,7 +15,7 @@ HOUR = 3600
 
 
 class _Used(BaseModel):
-    """What an alert has cost so far: when the first finer look was asked for, in seconds since 1970, and the bytes of all."""
+    """Cost of an alert so far: when the first finer look was asked for, in seconds since 1970, and the bytes of all."""
 
     alert: AwareDatetime
     since: float
@@ -30,7 +30,7 @@ class Finer:
         self.host = host
         self.state = spool / "finer.json"
         self.trouble: str | None = None
-        """What is wrong with the file, a sentence; null where nothing is, or no file has come yet."""
+        """Fault of the file, a sentence; null where nothing is, or no file has come yet."""
 
     def seconds(self, every: int, now: float, written: int) -> int:
         """Seconds between looks from now on: `every`, or fewer while an alert of the host is open and within its bounds.
@@ -66,7 +66,7 @@ class Finer:
         return None
 
     def _used(self, alert: datetime) -> _Used | None:
-        """What this alert has cost, or a later one that has cleared; null for one that has cost nothing yet."""
+        """Cost of this alert, or a later one that has cleared; null for one that has cost nothing yet."""
         try:
             used = _Used.model_validate_json(self.state.read_bytes())
         except (OSError, ValidationError):

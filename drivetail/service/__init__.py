@@ -1,4 +1,4 @@
-"""What runs by itself, and the settings that it goes by."""
+"""The service that runs by itself, and its settings."""
 
 
 class SettingsError(ValueError):

@@ -1,4 +1,4 @@
-"""What every hour does where no DAG of ours does it: each step is a command, and none waits for the one before to succeed."""
+"""The hourly run where Airflow is not used: each step is a command, and none waits for the one before to succeed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What keeps a warehouse sound over years: expiry, and the proofs that what is published is what was delivered.
+"""Maintenance of a warehouse: expiry, and the proofs that the publication matches the deliveries.
 
 Each check says in a sentence what does not hold and what to do; none of them changes what readers see.
 """
@@ -40,7 +40,7 @@ COMPARED = (
     "read_latency_us",
     "write_latency_us",
 )
-"""What a stored drive-hour has of its own row of raw and of its place; its other columns compare it with its peers."""
+"""Columns of a stored drive-hour from its own row of raw and from its place; its other columns compare it with its peers."""
 
 COMPUTABLE_DAYS = """
 select distinct cast(hour_utc as date) as day
@@ -50,7 +50,7 @@ order by day
 """
 
 REBUILT = ("int_raid_hours", "int_drive_hours")
-"""What a rebuilt day is compared in: everything that is shown is made of these, inventory and events."""
+"""Relations in which a rebuilt day is compared: everything that is shown is made of these, inventory and events."""
 
 LINKED = (
     "drives",

@@ -1,4 +1,4 @@
-"""What an installation is: where its deliveries come in, when its hours begin, who is notified. One file, `WAREHOUSE/drivetail.toml`."""
+"""Settings of an installation: where deliveries come in, when hours begin, who is notified. One file, `WAREHOUSE/drivetail.toml`."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ class _Section(BaseModel):
 
 
 class _Feed(_Section):
-    """What inboxes and servers share: a name, the drives' kind, and `options`, those settings that only some sources have a use for."""
+    """Shared by inboxes and servers: a name, the drives' kind, and `options`, those settings that only some sources have a use for."""
 
     name: Text
     source: str
@@ -397,7 +397,7 @@ HINTS = {
     "list_type": 'give a list, such as ["pool"]; of inboxes and servers write [[...]]',
     "string_pattern_mismatch": "give seconds or minutes, such as 10s or 1m",
 }
-"""What to do about an error of pydantic's, where its own words do not say."""
+"""Advice on an error of pydantic's that gives none."""
 
 
 def _sentence(error: ErrorDetails, content: Any) -> str:

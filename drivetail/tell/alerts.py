@@ -26,7 +26,7 @@ SAME_WITHIN = timedelta(hours=24)
 """Two alerts of one subject and reason are at least as far apart (alert_clear_hours); closer, late data have moved the one."""
 
 PLACES = ("host", "enclosure")
-"""What drives share: they may be slow for long while others join them a second time."""
+"""Places that drives share: they may be slow for long while others join them a second time."""
 
 MAX_DRIVES_NAMED = 6
 
@@ -80,7 +80,7 @@ class Alert:
 
     @property
     def check(self) -> str:
-        """What to look at, a sentence."""
+        """Advice where to look, a sentence."""
         if self.reason == "together":
             shared = "load, HBA, cables, power and cooling" if self.subject_type == "host" else "expander, cables, power and cooling"
             return f"Look at what these {self.drive_count} drives share: {shared}"
@@ -99,7 +99,7 @@ class Alert:
 
     @property
     def subject(self) -> str:
-        """What it is about, by where it is: `web2 sdd (SERIAL, MODEL)`, `enclosure web2/e1`."""
+        """Its subject, by place: `web2 sdd (SERIAL, MODEL)`, `enclosure web2/e1`."""
         if self.subject_type == "drive":
             return named_drive({**vars(self), "drive_id": self.subject_id})
         return f"{self.subject_type.replace('_', ' ')} {self.subject_id}".replace("raid group", "RAID group")

@@ -1,4 +1,4 @@
-"""What a monitor scrapes: the status and the fleet's last hours in Prometheus' text format (docs/monitoring.md).
+"""Metrics for a monitor: the status and the fleet's last hours in Prometheus' text format (docs/monitoring.md).
 
 Every number is a mart's, the status' or a record's of the warehouse; here they only get names. Instants are given as such
 (`_timestamp_seconds`), so that an age is right also when it is asked later.

@@ -34,7 +34,7 @@ class NotDelivered(RuntimeError):
 
 @dataclass(frozen=True)
 class Delivery:
-    """What became of the new alerts of one receiver: how many it took, or why it took none."""
+    """Outcome for one receiver: how many it took, or why it took none."""
 
     receiver: str
     alert_count: int
@@ -88,7 +88,7 @@ def _apprise(receiver: Receiver) -> Any:
 
 @contextmanager
 def _said(url: str) -> Iterator[list[str]]:
-    """What Apprise logs meanwhile, without any part of the URL."""
+    """Messages that Apprise logs meanwhile, without any part of the URL."""
     parts = {part for text in (url, unquote(url)) for part in re.split(r"[/:@?&=,]+", text.partition("://")[2])}
     secrets = sorted((part for part in parts if len(part) >= SHORTEST_SECRET), key=len, reverse=True)
     said: list[str] = []

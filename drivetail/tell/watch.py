@@ -1,4 +1,4 @@
-"""What the hourly run says of slow drives, and of hours that stopped coming."""
+"""Messages of the hourly run about slow drives and about missing hours."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MANY_ALERTS = 20
 
 
 def staleness(warehouse: Warehouse, settings: Settings, interval_end: datetime) -> str | None:
-    """What to say when the publication's last hour is further behind the end of an interval than allowed; None while it is fresh."""
+    """The message when the publication's last hour is further behind the end of an interval than allowed; None while it is fresh."""
     publication = current_publication(warehouse)
     places = ", ".join([*(f"in {inbox.folder}" for inbox in settings.inboxes), *(f"at {server.url}" for server in settings.servers)])
     if publication is None or publication.last_hour_utc is None:
@@ -33,7 +33,7 @@ def staleness(warehouse: Warehouse, settings: Settings, interval_end: datetime) 
 
 
 def slow_drives(alerts: Sequence[Alert]) -> str:
-    """What to say of new alerts: a sentence each, or one for all when they are more than MANY_ALERTS."""
+    """Messages for new alerts: a sentence each, or one for all when they are more than MANY_ALERTS."""
     if len(alerts) <= MANY_ALERTS:
         return "\n".join(sentence(alert) for alert in alerts)
     named = ", ".join(alert.subject for alert in alerts[:MANY_ALERTS])

@@ -1,4 +1,4 @@
-"""What `drivetail doctor` says of a source before its first ingest."""
+"""Findings of `drivetail doctor` on a source before its first ingest."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Inventory:
-    """What has landed already. `groups`: RAID group by drive; `serials`: serial number by the name that a host has for the drive;
+    """Data that has landed already. `groups`: RAID group by drive; `serials`: serial number by the name that a host has for the drive;
     `mapped`: those of the groups that an operator gave; `kinds`: `disk` or `ssd`, by drive.
     """
 

@@ -150,7 +150,7 @@ REQUIRED: dict[str, tuple[tuple[str, ...], ...]] = {
 
 @dataclass(frozen=True)
 class Layout:
-    """What a delivered file may hold: `columns` that are read, and the ways in which it is complete."""
+    """Allowed contents of a delivered file: `columns` that are read, and the ways in which it is complete."""
 
     columns: Collection[str]
     required: tuple[tuple[str, ...], ...]

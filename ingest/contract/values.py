@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 RECORD_KINDS = ("drive_hours", "drive_events", "drives", "drive_health")
 COUNTED_KINDS = (*RECORD_KINDS, "drive_aliases", "labels")
-"""What deliveries are made of: the kinds of the bundle, the names under which hosts know drives, labels of drives."""
+"""Record kinds of deliveries: the kinds of the bundle, the names under which hosts know drives, labels of drives."""
 RAW_KINDS = (*COUNTED_KINDS, "drive_samples", "drive_latencies")
-"""What raw keeps: those, samples within an hour with `--resolution` (docs/decisions/0010), and histograms of latencies."""
+"""Record kinds of raw: those, samples within an hour with `--resolution` (docs/decisions/0010), and histograms of latencies."""
 MEASURED_KINDS = ("drive_hours", "drive_samples")
 """Kinds that hold latencies: what slowdowns are computed from."""
 TIMED = {"drive_hours": "hour_utc", "drive_samples": "from_utc", "drive_health": "read_at", "drive_latencies": "hour_utc"}

@@ -89,7 +89,7 @@ class Arrivals:
 
 
 def known_files(deliveries: Iterable[Delivery], source: str, hashes: Iterable[str]) -> pl.DataFrame:
-    """What earlier deliveries of `source` noted on files of these SHA-256: columns of `ingested_files`."""
+    """Records of earlier deliveries of `source` on files of these SHA-256: columns of `ingested_files`."""
     paths = [delivery.path / "ingested_files.parquet" for delivery in deliveries]
     if not paths:
         return pl.DataFrame(schema=INGESTED_FILES)

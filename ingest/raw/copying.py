@@ -29,7 +29,7 @@ LEAST_GROUP_ROWS = 50_000
 
 CODECS = frozenset({"ZSTD", "SNAPPY"})
 ENCODINGS = frozenset({"PLAIN", "RLE", "PLAIN_DICTIONARY", "RLE_DICTIONARY", "DELTA_BINARY_PACKED"})
-"""What every reader of raw reads, about as fast as what raw writes."""
+"""Encodings that every reader of raw reads, about as fast as those raw writes."""
 
 # numbers of fields in a Parquet footer (parquet.thrift)
 _ROW_GROUPS = 4
@@ -44,7 +44,7 @@ _ORDINARY = (
     UnreadableFile, OSError, MemoryError, RecursionError, ValueError, LookupError, TypeError, OverflowError,
     pa.ArrowException, pl.exceptions.PolarsError, pl.exceptions.PanicException,
 )  # fmt: skip
-"""What goes wrong with a file that is not sound; the ordinary way then says what it is."""
+"""Errors of a file that is not sound; the ordinary way then says what it is."""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 @dataclass
 class Landing:
-    """What a source fills while it reads: records are staged, rejections kept, rows counted by file.
+    """The target that a source fills while it reads: records are staged, rejections kept, rows counted by file.
 
     `kind` and `min_coverage` are the options of the call, `options` those of its source. `tables`: staged records that are not TIMED;
     `rejections` and `parts`: by file number; `samples`: see count_samples; `derived`: kinds whose records come of several files.
@@ -81,7 +81,7 @@ class Landing:
             self.mark_unreadable(result, f"cannot be read: {one_line(error)} ({type(error).__name__})")
 
     def read_each(self, files: list[SourceFile], read: Callable[[SourceFile, FileResult], T]) -> list[tuple[FileResult, T]]:
-        """What every new file comes to; one that cannot be read lands nothing and costs the others nothing."""
+        """Outcome of every new file; one that cannot be read lands nothing and costs the others nothing."""
         found = []
         for file in files:
             result = self.start(file)

@@ -31,7 +31,7 @@ RELEASED, DROPPED = "released", "dropped"
 
 @dataclass(frozen=True)
 class GateReport:
-    """What a gate says of one delivery: `reasons` to hold it back, a sentence each (none: it may land), and for the record
+    """A gate's judgement of one delivery: `reasons` to hold it back, a sentence each (none: it may land), and for the record
     everything that was looked at, as JSON.
     """
 

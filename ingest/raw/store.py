@@ -1,4 +1,4 @@
-"""What lies in `WAREHOUSE/raw`: one immutable folder per delivery (docs/decisions/0001-raw-store.md). staging.py writes it."""
+"""Contents of `WAREHOUSE/raw`: one immutable folder per delivery (docs/decisions/0001-raw-store.md). staging.py writes it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Delivery:
         return self.first_hour is not None and self.last_hour is not None and self.first_hour <= last and first <= self.last_hour
 
     def record(self) -> dict[str, Any]:
-        """What was written down of it when it landed: `delivery.json`."""
+        """Its record from when it landed: `delivery.json`."""
         record: dict[str, Any] = json.loads((self.path / "delivery.json").read_text(encoding="utf-8"))
         return record
 

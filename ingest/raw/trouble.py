@@ -7,18 +7,18 @@ from pathlib import Path
 
 NO_ROOM = ("no space left", "file too large", "disk quota exceeded")
 FOOTER_CUT_OFF = "thrift: transport error"
-"""What polars says where the room ends within a Parquet file's footer; of a damaged one, too."""
+"""Polars' messages where the room ends within a Parquet file's footer; of a damaged one, too."""
 NO_MEMORY = ("out of memory", "cannot allocate memory", "bad_alloc", "failed to allocate")
 READ_WELL = ("rows break it", "row breaks it")
-"""What an engine says of data that break a law: they could be read."""
+"""An engine's messages about data that break a law: they could be read."""
 
 
 class Shortage(str):
-    """What to say where room or memory is short: trying again may help."""
+    """The advice where room or memory is short: trying again may help."""
 
 
 def explained(error: BaseException, warehouse: Path, files: Iterable[Path]) -> str | None:
-    """What an engine's error means and what to do; null for an error of another sort.
+    """Meaning of an engine's error, with advice; null for an error of another sort.
 
     files: those of raw that it read; they are read again, whole, only where the error names neither room nor memory.
     """

@@ -1,4 +1,4 @@
-"""What a source yields while it reads a file: batches of records, and the rows that it rejects."""
+"""Output of a source while it reads a file: batches of records, and the rows that it rejects."""
 
 from __future__ import annotations
 

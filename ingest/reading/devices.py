@@ -63,7 +63,7 @@ def whole_drives(column: str) -> pl.Expr:
 
 
 def alias_of(host: str, device: str) -> str:
-    """What a drive of unknown serial is called: HOST/DEVICE."""
+    """Name of a drive of unknown serial: HOST/DEVICE."""
     return f"{host}/{device}"
 
 

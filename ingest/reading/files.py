@@ -74,7 +74,7 @@ class FileResult:
 
     @property
     def note(self) -> str | None:
-        """What is worth saying about the file; for an unreadable one, why."""
+        """Note on the file; for an unreadable one, why."""
         return utf8("; ".join(self.notes)) or None
 
 
@@ -184,7 +184,7 @@ def sha256_of(path: Path) -> str:
 
 
 _BROKEN = (zipfile.BadZipFile, tarfile.TarError, lzma.LZMAError, zlib.error, OSError, EOFError, RuntimeError, ValueError)
-"""What an archive that is not one can raise."""
+"""Errors of a file that is not the archive its name claims."""
 
 
 @dataclass

@@ -20,7 +20,7 @@ BUCKET: dict[str, pl.DataType] = {
 
 
 def drive_latencies(counts: pl.DataFrame) -> pl.DataFrame:
-    """What each bucket has counted (BUCKET, without those below it) at several instants -> records of drive_latencies, named HOST/DEVICE.
+    """Counts of each bucket (BUCKET, without those below it) at several instants -> records of drive_latencies, named HOST/DEVICE.
 
     The hour in which a count of the drive fell, because it was counted anew, loses the interval.
     """

@@ -1,4 +1,4 @@
-"""What the sources that read a host's own files have in common: whose file it is, when it was written, the drive behind a device.
+"""Shared by the sources that read a host's own files: whose file it is, when it was written, the drive behind a device.
 
 Layout: `HOST/FILE`, or `HOST.20260105T102000Z/FILE` as `drivetail collect` writes. A text begins with a line `TS seconds` (unix time), and
 every further look at the host with another one; a look that is there only to compare with, because an earlier delivery brought it,
@@ -85,7 +85,7 @@ def instant(seconds: float) -> datetime:
 
 
 def spans(seen: Sequence[tuple[datetime, Collection[T]]]) -> Iterator[tuple[T, datetime, datetime | None]]:
-    """What looks in a row find, each from the first of them to the look that finds it no more, else to the last; null where that is one.
+    """Findings of looks in a row, each from the first of them to the look that finds it no more, else to the last; null where that is one.
 
     seen: looks in order of time, with what each found.
     """

@@ -44,5 +44,5 @@ def unpacked_limit(path: Path) -> int:
 
 
 def too_large(what: str, limit: int) -> str:
-    """What is said of a file beyond its limit."""
+    """Message about a file beyond its limit."""
     return f"{what} unpacks to more than {limit >> 20} MiB, {MAX_EXPANSION} times its size; unpack it yourself if it is sound"

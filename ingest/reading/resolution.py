@@ -1,4 +1,4 @@
-"""What was measured within an hour, kept with `--resolution 5m` (docs/decisions/0010-finer-samples.md).
+"""Samples within an hour, kept with `--resolution 5m` (docs/decisions/0010-finer-samples.md).
 
 A source totals the same increments twice, by the hour and by a part of it, so that the hour is the same whether its parts are kept or not.
 """

@@ -104,16 +104,16 @@ SERVER_OPTIONS = {source.name: source.all_options for source in _TABLE if source
 
 
 class SourceModule(Protocol):
-    """What the module of a source has. One that is asked over the network has `fetch` and `forget` too (ingest.sources.prometheus)."""
+    """Attributes of a source's module. One that is asked over the network has `fetch` and `forget` too (ingest.sources.prometheus)."""
 
     EXPECTED: str
     """The files that it reads, for the error where there are none."""
 
     def recognise(self, relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
-        """What a file holds, by its name; null where it is not of this source."""
+        """Contents of a file, by its name; null where it is not of this source."""
 
     def identity(self, file: SourceFile) -> str:
-        """What a file is known by, in any folder."""
+        """Identity of a file, in any folder."""
 
     def land(self, files: list[SourceFile], landing: Landing) -> None:
         """Read the files into a delivery."""

@@ -62,7 +62,7 @@ def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
 
 
 def identity(file: SourceFile) -> str:
-    """What a file is known by: its name, which is the day."""
+    """Identity of a file: its name, which is the day."""
     return PurePosixPath(file.name).name
 
 

@@ -67,7 +67,7 @@ _ENTRY: dict[str, pl.DataType] = {
     "row_no": pl.Int64(),
 }
 PERF, DRIVE, PLACE, WORK, LOOK = "perf", "drive", "place", "work", "look"
-"""What an entry says of an OSD: its latency, its drive, its peers, or what it is doing; and that a look saw what all are doing."""
+"""Facts of an entry on an OSD: its latency, its drive, its peers, or what it is doing; and that a look saw what all are doing."""
 
 
 def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
@@ -142,7 +142,7 @@ Entry = dict[str, Any] | tuple[str, str, str | None]
 
 
 def _entries(document: Any) -> Iterable[Entry]:
-    """What a document says, entry by entry."""
+    """Facts of a document, entry by entry."""
     if isinstance(document, dict):
         perf = document.get("osdstats", document)
         if isinstance(perf, dict) and isinstance(perf.get("osd_perf_infos"), list):

@@ -57,7 +57,7 @@ def _batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
 
 
 def _records(now: datetime | None, chunk: RawChunk) -> tuple[Batch, Batch]:
-    """What a chunk says of names, and of drives. now: when a row was written that does not say."""
+    """Names and drives of a chunk. now: the time of a row that has none."""
     mappings, unreadable = convert(chunk.frame, _TYPES)
     mappings, rejected = split(chunk, mappings, _checks(unreadable))
     mappings = mappings.with_columns(pl.col("collected_at").fill_null(now))

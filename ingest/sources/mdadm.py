@@ -66,7 +66,7 @@ class Member:
 
 @dataclass
 class Array:
-    """What one look says of one array. `layout` is null where the text does not say; `sync` is what it is doing beside its work.
+    """One look at one array. `layout` is null where the text has none; `sync` is what it is doing beside its work.
 
     `working`: a `U` for every slot whose drive works, else `_`, as mdstat has it; `working_count` what a detail says of
     them, spares too, and `listed` how many of them it lists. `is_sized`: mdstat's line of its blocks was read. `is_torn`: not whole.
@@ -90,11 +90,11 @@ class Array:
     is_torn: bool = False
 
     def role(self, member: Member) -> str:
-        """What a member holds; under rotating parity every one holds data."""
+        """Role of a member; under rotating parity every one holds data."""
         return "spare" if member.is_spare else self.role_of(member.slot)
 
     def role_of(self, slot: int | None) -> str:
-        """What the member in a slot holds."""
+        """Role of the member in a slot."""
         if slot is None:
             return "data"
         width = self.width or 0
@@ -471,7 +471,7 @@ def _members(host: str, look: Look, arrays: list[Array], notes: list[str]) -> It
 
 @dataclass
 class _State:
-    """What stood at a look, by (group, device): working or failed, and what each array was doing."""
+    """State at a look, by (group, device): working or failed, and what each array was doing."""
 
     devices: dict[tuple[str, str], bool]
     syncs: dict[str, str]
@@ -484,7 +484,7 @@ def _state(host: str, arrays: list[Array]) -> _State:
 
 
 def _events(host: str, seen: list[tuple[Look, list[Array]]]) -> Iterator[dict[str, Any]]:
-    """What one look finds otherwise than the look before it; of an array's first look, what has failed and what is going on."""
+    """Differences of one look from the look before it; of an array's first look, what has failed and what is going on."""
     before = _State({}, {})
     running: dict[tuple[str, str], tuple[datetime, list[str]]] = {}
     known: set[str] = set()

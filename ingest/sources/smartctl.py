@@ -230,7 +230,7 @@ def _aliases(document: dict[str, Any], serial: str, host: str, at: Any) -> list[
 
 
 def _health(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """What the drive says of its health: attribute, raw_value, normalised_value; each attribute once."""
+    """The drive's health: attribute, raw_value, normalised_value; each attribute once."""
     found: dict[str, dict[str, Any]] = {}
 
     def say(attribute: str, raw: int | None, normalised: int | None = None) -> None:

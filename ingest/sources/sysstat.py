@@ -68,7 +68,7 @@ INTERVAL: dict[str, pl.DataType] = {
 
 @dataclass
 class Found:
-    """What one file holds: intervals as rows of INTERVAL, and rejections as rows of REJECTION. Rows count drives in an interval.
+    """Contents of one file: intervals as rows of INTERVAL, and rejections as rows of REJECTION. Rows count drives in an interval.
 
     `contradicted`: by the names of two columns the values of the first interval whose bytes they contradict.
     """
@@ -81,7 +81,7 @@ class Found:
 
     @property
     def notes(self) -> list[str]:
-        """What is left out without a rejection: bytes that contradict their record, by the columns, with the first of them."""
+        """Values left out without a rejection: bytes that contradict their record, by the columns, with the first of them."""
         return [
             f"{' and '.join(names)} do not fit requests and their size, such as {shown}: {self.contradicted_count} intervals "
             "have no bytes; sysstat 12.2.0 prints MB/s in sectors, print kB/s (without -m)"
@@ -96,7 +96,7 @@ def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
 
 
 def identity(file: SourceFile) -> str:
-    """What a file is known by: its path within what was given."""
+    """Identity of a file: its path within what was given."""
     return file.name
 
 
@@ -264,7 +264,7 @@ class Run:
 
 
 def _run_of(options: Mapping[str, Any], zone: tzinfo | None) -> Run | None:
-    """What --interval and --began say. Raises: IngestError where one of them is invalid, or given without the other."""
+    """Values of --interval and --began. Raises: IngestError where one of them is invalid, or given without the other."""
     interval, began_text = options.get("interval"), options.get("began")
     if not interval and not began_text:
         return None
@@ -449,7 +449,7 @@ class _Progress:
 
 
 def _read_json(content: str, zone: tzinfo | None, order: str | None, run: Run | None) -> Found:
-    """What sadf -j or iostat -o JSON wrote, one host or several; an interval that is not whole costs itself."""
+    """Output of sadf -j or iostat -o JSON, one host or several; an interval that is not whole costs itself."""
     found = Found()
     decoder = json.JSONDecoder(parse_int=whole)
     begins = list(_STATISTICS.finditer(content))

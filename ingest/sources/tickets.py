@@ -51,7 +51,7 @@ def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
 
 
 def identity(file: SourceFile) -> str:
-    """What a file is known by: its path within what was given."""
+    """Identity of a file: its path within what was given."""
     return file.name
 
 

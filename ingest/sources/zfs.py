@@ -73,7 +73,7 @@ class Leaf:
 
 @dataclass
 class Status:
-    """What one look says of the pools of a host."""
+    """One look at the pools of a host."""
 
     at: datetime
     leaves: list[Leaf] = field(default_factory=list)
@@ -142,7 +142,7 @@ def drive_named(host: str, name: str) -> tuple[str, bool]:
 
 
 def whole_vdev(name: str) -> str:
-    """What a vdev is on: a drive's device or its name in /dev/disk, without the partition."""
+    """Device of a vdev: a drive's device or its name in /dev/disk, without the partition."""
     device = drive_device(name)
     return device if is_whole_drive(device) else re.sub(r"-part\d+$", "", name.rpartition("/")[2])
 
@@ -156,7 +156,7 @@ def _under_own_names(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 class _File:
-    """What a file says: `intervals` of vdevs (_INTERVAL), `points` (SNAPSHOT) and `buckets` (BUCKET) since import, `seen` of the status,
+    """Contents of a file: `intervals` of vdevs (_INTERVAL), `points` (SNAPSHOT) and `buckets` (BUCKET) since import, `seen` of the status,
     and `rejected` lines.
     """
 
@@ -340,7 +340,7 @@ class _File:
             before = listed
 
     def health(self) -> Iterator[dict[str, Any]]:
-        """What the pool counted of each drive since it was cleared: errors, and I/Os slower than `zio_slow_io_ms`."""
+        """The pool's counts of each drive since it was cleared: errors, and I/Os slower than `zio_slow_io_ms`."""
         for status in self.seen:
             for leaf in status.leaves:
                 drive, is_alias = drive_named(self.host, leaf.name)

@@ -1,4 +1,4 @@
-"""What reading around slow drives would gain, in words."""
+"""Gain of reading around slow drives, in words."""
 
 from __future__ import annotations
 

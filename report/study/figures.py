@@ -28,7 +28,7 @@ class Figure:
     x_title: str
     x_range: tuple[float, float]
     of: str
-    """What the shares are of."""
+    """Denominators of the shares."""
     y_range: tuple[float, float]
     curves: tuple[str, ...] = ("Disk", "SSD")
     kind: str | None = None

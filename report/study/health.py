@@ -1,4 +1,4 @@
-"""What the study page says of SMART attributes: which differ between slow drive-days and others, and what they would have caught."""
+"""SMART attributes on the study page: which differ between slow drive-days and others, and what they would have caught."""
 
 from __future__ import annotations
 

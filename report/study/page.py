@@ -144,14 +144,14 @@ def analysis(finding: int) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a finding on this fleet."""
+    """Outcome of a finding on this fleet."""
 
     number: int
     question: str
     verdict: str
     judged: int
     differing: list[str]
-    """What differs, in words."""
+    """Differences, in words."""
 
 
 def outcomes(results: Sequence[Row]) -> list[Outcome]:

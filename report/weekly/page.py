@@ -250,7 +250,7 @@ def slo_words(facts: WeekFacts) -> str:
 
 
 def cause_digest(facts: WeekFacts) -> str:
-    """What most slow hours of each kind come from."""
+    """Main cause of the slow hours of each kind."""
     first = {row["kind"]: row for row in reversed(facts.causes) if row["cause"] != "unexplained"}
     parts = [
         f"{plural(kind)}, {CAUSES.get(first[kind]['cause'], first[kind]['cause'])} "
@@ -301,7 +301,7 @@ def incidents(actions: list[Row]) -> tuple[list[Incident], list[Incident]]:
 
 
 def change_words(facts: WeekFacts) -> str:
-    """What is new and what is over."""
+    """New and finished incidents."""
     parts = [
         f"{plural(row['kind'])}: {count(row['new_drive_count'])} new, {count(row['reopened_drive_count'])} slow again, "
         f"{count(row['resolved_drive_count'])} no longer slow"
@@ -354,7 +354,7 @@ def concentration(facts: WeekFacts) -> str:
 
 
 def cutting_words(facts: WeekFacts) -> str:
-    """What the week would have been if requests did not wait for the slowest drive."""
+    """The week as it would have been if requests did not wait for the slowest drive."""
     parts = [
         f"{count(row['saved_by_cutting_one_hours'])} of {noun(row['tail_1_hours'], 'tail hour', 'tail hours')} of {plural(row['kind'])}"
         for row in facts.tails
@@ -371,7 +371,7 @@ def chronic_words(facts: WeekFacts) -> str:
 
 
 def unplug_digest(facts: WeekFacts) -> str:
-    """What was unplugged this week and what came of it."""
+    """Drives unplugged this week, with the outcome."""
     return " ".join(
         f"{of_kind(row['drive_count'], row['kind'])} had {noun(row['unplug_count'], 'unplug', 'unplugs')}: "
         f"{none_or(row['replugged_count'])} came back, "

@@ -1,4 +1,4 @@
-"""What the weekly report asks of the marts: selections only, every number is a mart's. The page shows each question as it was asked."""
+"""Queries of the weekly report: selections only, every number is a mart's. The page shows each question as it was asked."""
 
 from __future__ import annotations
 

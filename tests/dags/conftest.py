@@ -57,13 +57,13 @@ def bag(airflow_database: None) -> Any:
 
 @pytest.fixture(scope="session")
 def tasks(bag: Any) -> Callable[[str], Callable[..., Any]]:
-    """What a task of the hourly run calls."""
+    """The function that a task of the hourly run calls."""
     return lambda name: bag.dags["drivetail_hourly"].get_task(name).python_callable
 
 
 @pytest.fixture
 def task_context(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """What a task finds out about itself when a test calls it."""
+    """The context of a task that a test calls."""
     told = SimpleNamespace(dag_id="drivetail_hourly", task_id="by hand", map_index=-1, run_id="by hand")
     context: dict[str, Any] = {"ti": told}
     monkeypatch.setattr("airflow.sdk.get_current_context", lambda: context)

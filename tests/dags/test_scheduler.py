@@ -352,7 +352,7 @@ def runs_begun(scheduler: Scheduler) -> list[datetime]:
 
 
 def listening_elsewhere(scheduler: Scheduler) -> list[Any]:
-    """What any part of it listens on that is not this machine's own address."""
+    """Addresses that any part of it listens on, if it is not this machine's own address."""
     connections = []
     for process in scheduler.processes():
         with contextlib.suppress(psutil.NoSuchProcess):  # a task that has ended since

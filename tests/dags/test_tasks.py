@@ -1,4 +1,4 @@
-"""What a task of the hourly run makes of what it is told: which troubles are tried again, and what a landing is called."""
+"""Tasks of the hourly run: which troubles are tried again, and what a landing is called."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def counted(warehouse: Path, kind: str) -> pl.DataFrame:
 
 
 def of_host(warehouse: Path) -> dict[str, list[tuple[object, ...]]]:
-    """What counts of a warehouse, by the kind of record, without where it came from."""
+    """Records of a warehouse, by the kind of record, without where it came from."""
     kinds = {kind: counted(warehouse, kind) for kind in ("drive_hours", "drives", "drive_events", "drive_aliases")}
     return {
         kind: sorted(rows.drop("delivery_seq", "file_no", "row_no").rows(), key=repr) for kind, rows in kinds.items() if not rows.is_empty()

@@ -1,4 +1,4 @@
-"""What `drivetail --help` shows fits its line, and what it and the settings know of sources is the table of `ingest.sources`."""
+"""`drivetail --help` fits its line, and it and the settings list the sources of `ingest.sources`."""
 
 from __future__ import annotations
 

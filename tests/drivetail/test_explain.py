@@ -38,7 +38,7 @@ HOURS = [
 
 @pytest.fixture(scope="module")
 def explained(published: Published) -> dict[tuple[str, int], str]:
-    """What explain says of those drive-hours."""
+    """Output of explain for those drive-hours."""
     return {(drive, number): explain(published, drive, f"{hour(number):%Y-%m-%d %H:%M}") for drive, number in HOURS}
 
 

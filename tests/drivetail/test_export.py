@@ -1,4 +1,4 @@
-"""What leaves the warehouse: `drivetail export`, and copies of the folder, which never answer from the folder they came from."""
+"""Copies outside the warehouse: `drivetail export`, and copies of the folder, which never answer from the folder they came from."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class Machine:
         (self.proc / "diskstats").write_text("".join(lines))
 
     def collects(self, out: Path, file: Path, until: float) -> list[Collected]:
-        """What a service delivers that looks every five minutes until then."""
+        """Deliveries of a service that looks every five minutes until then."""
         collector = Collector(out, host="web1", proc=self.proc, runner=self.run)
         self.until = until
         delivered = []

@@ -1,4 +1,4 @@
-"""What lies in an inbox, told from names, sizes and times; and settings that cannot be used."""
+"""Entries of an inbox, recognised by names, sizes and times; and settings that cannot be used."""
 
 from __future__ import annotations
 

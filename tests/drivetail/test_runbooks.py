@@ -18,7 +18,7 @@ from tests.proof.support import ROOT
 PAGES = ROOT / "docs/runbooks"
 CODE = ("drivetail", "engine", "ingest", "quality", "report", "dags")
 NOT_OURS = {"No space left on device", "oom-kill", "Permission denied", "Sensor has timed out", "Timeout"}
-"""What the system and Airflow say, not drivetail."""
+"""Messages of the system and of Airflow, not of drivetail."""
 WORDS = 3
 
 

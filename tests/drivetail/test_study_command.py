@@ -29,7 +29,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
 
 
 def run(warehouse: Warehouse, *options: str) -> Result:
-    """What is said of a study that is computed already."""
+    """Message about a study that is computed already."""
     with patch("engine.build.make_study"):
         return CliRunner().invoke(main, ["study", "-w", str(warehouse.root), *options])
 

@@ -51,7 +51,7 @@ def live(warehouse: Warehouse) -> set[str]:
 
 @pytest.fixture(scope="module")
 def manifest(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """What dbt makes of the project, with placeholders for thresholds."""
+    """dbt's compilation of the project, with placeholders for thresholds."""
     return compiled_manifest("duckdb", tmp_path_factory.mktemp("manifest"))
 
 

@@ -157,7 +157,7 @@ REFUSED = (
     "explain DRIVE", "explain DRIVE 2026-01-05T07", "prune --older-than 45d --dry-run", "sql 'from marts.fct_slow_alerts'",
 )  # fmt: skip
 ANSWERED = ("status --json", "decide DRIVE watch --by ada --note why", "sql 'from marts.dim_drives'")
-"""What an early release published as this one does, or what is asked of raw."""
+"""Commands whose relations an early release published too, or that read raw."""
 
 
 @pytest.mark.parametrize("command", [*REFUSED, *ANSWERED])
@@ -200,7 +200,7 @@ def test_models_that_were_edited_change_nothing_of_what_is_read(
 
 @pytest.mark.parametrize("archive", [LAST, *(pytest.param(each, marks=pytest.mark.soak) for each in EARLIER)], ids=release)
 def test_a_warehouse_of_a_release_is_taken_over(archive: Path, tmp_path: Path) -> None:
-    """What archive_release.py put into it: nothing is lost, and nobody is told twice."""
+    """With the contents of archive_release.py: nothing is lost, and no alert is sent twice."""
     warehouse = unpacked(archive, tmp_path)
     with duckdb.connect(str(warehouse.build_database)) as connection:  # also the day the release is cut, with its own models
         connection.execute("update state.project set version = 'an earlier release'")

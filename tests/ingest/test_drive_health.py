@@ -1,4 +1,4 @@
-"""What drives say of their health: smartctl, Backblaze, node_exporter's textfile collectors, and bundles."""
+"""Drives' health: smartctl, Backblaze, node_exporter's textfile collectors, and bundles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was measured within an hour: kept where it is asked for, and the hour is the same whether it is kept or not."""
+"""Samples within an hour: kept where it is asked for, and the hour is the same whether it is kept or not."""
 
 from __future__ import annotations
 

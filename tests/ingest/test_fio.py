@@ -42,7 +42,7 @@ MEMBERS = [disk("sda", 100, 10, 400, 5), disk("sdc", 101, 0, 800, 0), disk("sdb"
 
 
 def result(minute: int = 0, devices: object = None, **changes: Any) -> dict[str, Any]:
-    """What fio writes of a run that ended that many minutes after START; a change to null leaves the key out."""
+    """fio's output for a run that ended that many minutes after START; a change to null leaves the key out."""
     jobs = [{"jobname": "iotest", "error": 0, "elapsed": 61, "read": {"total_ios": 300, "clat_ns": {"bins": {"87552": 1}}}}]
     document = {
         "fio version": "fio-3.1",

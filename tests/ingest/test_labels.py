@@ -1,4 +1,4 @@
-"""What somebody found of drives: source `labels`."""
+"""Labels of drives: source `labels`."""
 
 from __future__ import annotations
 

@@ -246,7 +246,7 @@ def test_an_interrupted_pull_goes_on_where_it_was(warehouse: Warehouse, monkeypa
 
 
 def said_of_health(**values: float) -> Series:
-    """What smartmon's textfile says of web's sda, over all hours."""
+    """smartmon's textfile on web's sda, over all hours."""
     where = {"instance": "web:9100", "job": "node", "disk": "/dev/sda", "type": "sat"}
     scrapes = every(60, hours=40)
     told = {labels("smartmon_device_info", **where, serial_number="S0"): [(at, 1.0) for at in scrapes]}

@@ -180,7 +180,7 @@ def test_credentials_are_sent_over_tls(
 
 
 def echo(path: str, parameters: dict[str, str], before: int) -> tuple[int, dict[str, str], bytes]:
-    """What a proxy in between may answer: the headers it was sent."""
+    """Answer of a proxy in between: the headers it was sent."""
     return 400, {}, f"<pre>Authorization: Bearer {SENT} Basic YWRhOnMzY3JldC1vZi1ub2JvZHk= {SENT}".encode()
 
 

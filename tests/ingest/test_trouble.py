@@ -69,7 +69,7 @@ def test_a_disk_that_ends_within_a_files_footer_is_full(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_makes_no_file_of_samples_unreadable(warehouse: Warehouse, tmp_path: Path) -> None:
-    """What is read of them lies on the disk until all of it is."""
+    """Rows read from them stay on the disk until all are read."""
     scrapes = [f'node_disk_{{}}_total{{device="sda"}} {100 * n} {1_767_607_200 + 1800 * n}\n' for n in range(3)]
     counters = ("reads_completed", "writes_completed", "read_time_seconds", "write_time_seconds")
     (tmp_path / "in").mkdir()

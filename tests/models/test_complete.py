@@ -20,7 +20,7 @@ NAMED = set(re.findall(r"`([a-z_0-9*.]+)`", (ROOT / "docs/tables.md").read_text(
 
 
 def missing_parts(mart: Node) -> list[str]:
-    """What a mart lacks, each as an instruction."""
+    """Missing parts of a mart, each as an instruction."""
     properties = yaml.safe_load((ROOT / mart.path).with_suffix(".yml").read_text(encoding="utf-8"))
     undescribed = sorted(set(mart.columns) - set(mart.descriptions))
     parts = {

@@ -104,7 +104,7 @@ def run(*arguments: object, sys: Path, udev: Path | None = None, path: str | Non
 
 
 def of_python(arrays: Sequence[Array], root: Path, identities: dict[str, dict[str, str | None]]) -> list[str]:
-    """What `drivetail collect --textfile` says of a host with these arrays."""
+    """Output of `drivetail collect --textfile` on a host with these arrays."""
     proc = root / "proc"
     proc.mkdir()
     (proc / "mdstat").write_text("Personalities : [raid6]\n" + "".join(each.mdstat() for each in arrays) + "unused devices: <none>\n")

@@ -1,4 +1,4 @@
-"""What the kernel counted for this machine's own drives, read beside the tools whose word is tested; and work for a drive."""
+"""The kernel's counters of this machine's own drives, read beside the tools under test; and work for a drive."""
 
 from __future__ import annotations
 

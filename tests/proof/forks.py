@@ -32,7 +32,7 @@ OPERATIONS = {"open", "os.mkdir", "os.remove", "os.rename", "os.link", "os.rmdir
 
 @dataclass(frozen=True)
 class Strain:
-    """What a command has to do without. file_bytes: no file can grow beyond (a full disk); clock_hours: how far its clock is off;
+    """Limits of a command. file_bytes: no file can grow beyond (a full disk); clock_hours: how far its clock is off;
     variables: of its environment.
     """
 

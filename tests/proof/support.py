@@ -1,4 +1,4 @@
-"""What the proofs share: the command as a process, the sums of the contract, and the comparison of two warehouses."""
+"""Shared by the proofs: the command as a process, the sums of the contract, and the comparison of two warehouses."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def study(connection: duckdb.DuckDBPyConnection, catalog: str) -> set[str]:
 
 
 def marts_differences(left: Path, *others: Path) -> list[str]:
-    """What differs between the marts of a published file and those of others, row for row and both ways; [] when they are the same.
+    """Differences between the marts of a published file and those of others, row for row and both ways; [] when they are the same.
 
     The study is compared where it has been made, in all of them or in none.
     """

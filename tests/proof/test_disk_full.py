@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.soak, pytest.mark.xdist_group("disk_full")]
 
 DISK_BYTES = 400 << 20
 ROOM_BYTES = (0, 65_536, 2 << 20, 8 << 20)
-"""What is left in a first, a second, ... try; each of them ends at another point of what it writes."""
+"""Bytes that are left in a first, a second, ... try; each of them ends at another point of what it writes."""
 
 NO_ROOM = ("no room on the disk", "No space left on device", "free space")
 PIECES = ("week", "hour-1", "hour-2", "rest")
@@ -35,7 +35,7 @@ KEPT = {
     "alerts": ("subject_id", "reason", "first_slow_hour_utc"),
     "decisions": ("drive_id", "verdict", "by", "note"),
 }
-"""What of the records of a register is no instant and no place."""
+"""Fields of a register's records that are neither an instant nor a place."""
 
 SETTINGS = """
 [[inboxes]]
@@ -117,7 +117,7 @@ class Day:
         return self.forks.said(*step, "--warehouse", self.warehouse)
 
     def registers(self) -> dict[str, list[str]]:
-        """What the registers hold, without instants and places; of what was told, once what was told again."""
+        """Contents of the registers, without instants and places; an alert sent twice counts once."""
         found = {}
         for name, kept in KEPT.items():
             path = self.warehouse / f"raw/{name}.jsonl"

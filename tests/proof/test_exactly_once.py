@@ -1,4 +1,4 @@
-"""What happens to a fleet in a year, in one small one: however its deliveries come, the marts are those of one load.
+"""The events of a fleet's year, in one small one: however its deliveries come, the marts are those of one load.
 
 Two RAID groups over the hour that a time zone has twice. All deliveries stop for a day; then there are twice as many RAID groups, one group
 has another name, a drive has moved, a sender has a new column, another leaves an optional one out, and one has renamed a required one.

@@ -153,7 +153,7 @@ def built(path: Path, order: list[tuple[str, Path]], builds_after: set[int]) -> 
 
 
 def assert_as_the_serials_say(warehouse: Warehouse) -> None:
-    """What the published marts must hold, whatever the order: worked out by hand from `deliveries`."""
+    """Expected rows of the published marts in any order: worked out by hand from `deliveries`."""
     with duckdb.connect(str(warehouse.published), read_only=True) as connection:
         rows = connection.execute(
             """

@@ -58,7 +58,7 @@ def exporter(folder: Path, address: str, *collector: str) -> Iterator[None]:
 
 
 def asked(url: str, path: str, **query: str) -> Any:
-    """What the server's API answers, its `data`."""
+    """The answer of the server's API, its `data`."""
     with urllib.request.urlopen(f"{url}/api/v1/{path}?{urllib.parse.urlencode(query)}", timeout=10) as answer:
         return json.load(answer)["data"]
 
@@ -72,7 +72,7 @@ def wait_for_scrape(url: str, after: float) -> None:
 
 
 def tell_membership(folder: Path) -> str:
-    """What `drivetail collect --textfile` would write in `folder` were this machine's drives an array's. Returns: its UUID."""
+    """Output that `drivetail collect --textfile` would write in `folder` were this machine's drives an array's. Returns: its UUID."""
     drives = [drive for drive in look().drives if is_whole_drive(drive)]
     proc, uuid = folder / "proc", "28e3d114:1c759193:a00d6429:f4be42e7"
     proc.mkdir()

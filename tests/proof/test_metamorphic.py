@@ -1,4 +1,4 @@
-"""What must not move the study: the unit of latency, the names of drives, a RAID group that is always stable.
+"""Changes that must not move the study: the unit of latency, the names of drives, a RAID group that is always stable.
 
 One random fleet, its records changed in three ways, each delivered at once and built by itself.
 """

@@ -1,4 +1,4 @@
-"""What hosts measured, from their own files to the marts: under the right name, beside the right peers, and nothing lost."""
+"""Measurements of hosts, from their own files to the marts: under the right name, beside the right peers, and nothing lost."""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ def test_perseus_flags_the_verified_drives_of_cluster_a_and_no_other(connection:
 
 
 def published_scores() -> pl.DataFrame:
-    """What Perseus' published re-implementation says of each drive and day of cluster C; null is 0."""
+    """Risk of each drive and day of cluster C by Perseus' published re-implementation; null is 0."""
     scores = pl.read_csv(DATA / "golden_perseus_scores.csv.gz", try_parse_dates=True, schema_overrides={"avg": pl.Float64})
     return scores.select(
         pl.format("{}/{}/{}", "cluster", "host", "disk").alias("drive_id"),

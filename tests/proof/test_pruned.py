@@ -38,7 +38,7 @@ KEPT = (
     "fct_raid_hours", "fct_slowdown_intervals", "fct_slowdown_arrivals", "fct_drive_slowness", "fct_drive_transitions", "fct_drive_events",
     "fct_unplug_episodes", "dim_drives", "dim_raid_groups",
 )  # fmt: skip
-"""What a prune leaves exactly as it is, beside the study."""
+"""Relations that a prune leaves exactly as they are, beside the study."""
 STUDY = ("study_results", "study_curves", "study_variants")
 IS_LONG = "DRIVETAIL_FLEETS" in os.environ
 """In a soak: also the study, a second horizon and a rebuild that keeps the past."""
@@ -66,7 +66,7 @@ def is_before(row: Record, hour: datetime) -> bool:
 
 
 def cut_up(records: Records, horizon: datetime, rng: random.Random) -> tuple[Records, Records]:
-    """What is delivered before the prune, and what comes after it: new hours, late ones from the horizon on, and events of any time."""
+    """Deliveries before the prune and after it: new hours, late ones from the horizon on, and events of any time."""
     hours, drives, events = records
     last = max(row["hour_utc"] for row in hours if isinstance(row["hour_utc"], datetime))
     early: Records = ([], drives, [])

@@ -1,4 +1,4 @@
-"""What a reader can count on: the published file opens anywhere, in DuckDB 1.5 and 2.0, and stays what it was while it is open."""
+"""Promises to a reader: the published file opens anywhere, in DuckDB 1.5 and 2.0, and stays what it was while it is open."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def ask(process: subprocess.Popen[str], query: str) -> list[dict]:
 
 
 def answers(text: str) -> list[list[dict]]:
-    """What DuckDB prints in mode JSON: one array per query."""
+    """DuckDB's output in mode JSON: one array per query."""
     found = []
     while text := text.lstrip():
         rows, end = json.JSONDecoder().raw_decode(text)

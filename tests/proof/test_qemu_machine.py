@@ -151,7 +151,7 @@ def run_machine(out: Path, initramfs: Path, serials: list[str]) -> None:
 
 @pytest.fixture(scope="module")
 def hosts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the two machines have written down, a folder each."""
+    """Files that the two machines have written, a folder each."""
     folder = tmp_path_factory.mktemp("machines")
     initramfs = first_files(folder)
     for host, name in SERIALS.items():

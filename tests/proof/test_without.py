@@ -1,4 +1,4 @@
-"""What would be without a drive is what is when its records are taken out of raw.
+"""What-if without a drive equals a warehouse whose raw lacks its records.
 
 Tail hours of int_raid_hours__counterfactual and answers of `drivetail what-if`, against a random fleet built without some of its drives.
 """

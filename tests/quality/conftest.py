@@ -62,7 +62,7 @@ def events(count: int = 120) -> pl.DataFrame:
 
 
 def samples(latency_us: float = 4000.0) -> pl.DataFrame:
-    """What was measured of every drive in the twelve parts of one hour."""
+    """Measurements of every drive in the twelve parts of one hour."""
     parts = pl.DataFrame({"part": range(12)}).select((pl.lit(START) + pl.duration(minutes=5 * pl.col("part"))).alias("from_utc"))
     rows = fleet(0, latency_us=latency_us).drop("hour_utc").join(parts, how="cross")
     return rows.with_columns((pl.col("from_utc") + timedelta(minutes=5)).alias("to_utc"))
@@ -102,7 +102,7 @@ def aliases(drives: int = DRIVES) -> pl.DataFrame:
 
 
 def labels(drives: int = DRIVES) -> pl.DataFrame:
-    """What was found of every drive on one day."""
+    """Health readings of every drive on one day."""
     return pl.DataFrame({"number": range(drives)}).select(
         pl.format("d{}", "number").alias("drive_id"),
         pl.lit(START.date()).alias("labelled_on"),

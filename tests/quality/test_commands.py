@@ -28,7 +28,7 @@ def drivetail(*arguments: object) -> Result:
 
 @pytest.fixture
 def held(bundle: Bundle, warehouse: Warehouse) -> Result:
-    """What is said of a delivery in milliseconds."""
+    """Message about a delivery in milliseconds."""
     folder = bundle({"drive_hours.parquet": fleet(0, latency_us=4.0)})
     return drivetail("ingest", "bundle", folder, "--gate", "-w", warehouse.path)
 

@@ -43,7 +43,7 @@ def in_ms(*numbers: int) -> Files:
 
 
 def tables(warehouse: Warehouse) -> dict[str, list[tuple[object, ...]]]:
-    """What the models read: live records, rejections and files, by what was delivered."""
+    """Inputs of the models: live records, rejections and files, by what was delivered."""
     found = {}
     for kind in ("drive_hours", "drive_events", "drives"):
         found[kind] = sorted(warehouse.live(kind).drop("delivery_seq", "file_no", strict=False).rows(), key=str)

@@ -1,4 +1,4 @@
-"""What every source delivers meets the gate: a sound delivery passes it whole, one that no sound fleet sends is held."""
+"""Deliveries of every source meet the gate: a sound delivery passes it whole, one that no sound fleet sends is held."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ READ = {
     "standing": "select * from intermediate.int_drives__standing",
     "slow": "select drive_id, raid_group_id, hour_utc from marts.fct_drive_hours where is_slow",
 }
-"""What it is made of, by name."""
+"""Its inputs, by name."""
 
 HOUR = timedelta(hours=1)
 

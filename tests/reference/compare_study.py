@@ -99,7 +99,7 @@ def _compare_numbers(relation: str, key: tuple[str, ...], expected: list[Record]
 
 
 def _defined(row: Record) -> Record:
-    """What the contract defines of a row: of what is not comparable the value and the verdict; of no data no counts."""
+    """The columns of a row that the contract defines: of what is not comparable the value and the verdict; of no data no counts."""
     if row.get("verdict") == "not comparable":
         return {column: row[column] for column in ("value", "verdict")}
     if row["value"] is None or row.get("id") == "MOD-01":

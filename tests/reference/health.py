@@ -136,7 +136,7 @@ def _unusual(numbers: list[Record], effect: float) -> set[tuple[str, date]]:
 
 
 def _caught(days: dict[str, dict[date, bool]], warned: set[tuple[str, date]], last: date) -> Record:
-    """What warnings on these drive-days were worth. days: by drive, whether it was slow on each day that is known of it."""
+    """Value of warnings on these drive-days. days: by drive, whether it was slow on each day that is known of it."""
     counts: Counter[str] = Counter()
     for drive, of in days.items():
         for place, day in enumerate(known := sorted(of)):

@@ -477,7 +477,7 @@ def rank(record: Record, kind: str) -> tuple:
 
 
 class Landed:
-    """What the deliveries left: winners by key and kind, and the accounts.
+    """State after the deliveries: winners by key and kind, and the accounts.
 
     `winners[kind][key]` is the winning record; `rejected` and `files` are the rows of the two accounting relations.
     """
@@ -676,7 +676,7 @@ class Fleet:
 
 
 def peer_kind(period: Record | None) -> str:
-    """What a drive is compared with: disk, ssd, nvme or unknown, by its latest period."""
+    """Peers of a drive by kind: disk, ssd, nvme or unknown, by its latest period."""
     if period is None:
         return "unknown"
     is_nvme = (period["interface"] or "").lower() == "nvme" and period["kind"] != "disk"
@@ -1460,7 +1460,7 @@ def chronic_alerts(fleet: Fleet, slowdowns: Slowdowns, raid_hours: list[Record])
 
 
 def chronic_alert(drive: str, group: str, day: datetime) -> Record:
-    """What is known of it when it is raised, at the end of a day."""
+    """Facts of the alert when it is raised, at the end of a day."""
     no = ("cleared_at", "reopened_at", "median_slowdown", "max_slowdown", "worst_hour_utc", "latency_us", "median_latency_us", "part_of")
     nothing = dict.fromkeys(no)
     return {

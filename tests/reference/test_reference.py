@@ -1,4 +1,4 @@
-"""What the comparison of the marts with the reference rests on: fleets that reach every edge, and a comparison that sees a difference.
+"""Foundations of the comparison of the marts with the reference: fleets that reach every edge, and a comparison that sees a difference.
 
 The rules themselves are proven by the unit tests of the models, which have the worked examples, and by this comparison.
 """

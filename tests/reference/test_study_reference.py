@@ -1,4 +1,4 @@
-"""What the study's reference rests on: published intervals, a measure for every id, and a comparison that sees a difference.
+"""Foundations of the study's reference: published intervals, a measure for every id, and a comparison that sees a difference.
 
 The worked examples are unit tests of the models.
 """

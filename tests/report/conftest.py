@@ -66,7 +66,7 @@ def decided(warehouse: Warehouse) -> None:
 
 
 def demo_fleet() -> Warehouse:
-    """What `drivetail demo` leaves, and decisions on its drives. Nobody may change it."""
+    """The warehouse of `drivetail demo`, and decisions on its drives. Nobody may change it."""
     return Warehouse(golden("demo", build_demo, ("report",)) / "demo" / "warehouse")
 
 

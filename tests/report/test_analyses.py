@@ -111,7 +111,7 @@ COUNTS: dict[tuple[str, str], tuple[int, Callable[[Rows], tuple[int, int]]]] = {
     **both("F15-01", "F15-02", 15, counts("replugged_count", "unplug_count")),
     **both("F15-03", "F15-04", 15, counts("slow_again_within_a_day", "back_after_slowness")),
 }
-"""What a finding's query counts: id and kind of the study's result -> the finding, and how its rows of that kind give both counts."""
+"""Counts of a finding's query: id and kind of the study's result -> the finding, and how its rows of that kind give both counts."""
 
 
 def of_finding(number: int) -> Path:

@@ -218,7 +218,7 @@ def test_shades_of_a_kind_differ_and_stay_its_colour():
 
 @pytest.fixture(scope="module")
 def drawn(browser: Any, page_file: Path) -> dict[str, Any]:
-    """What the browser drew: by figure its traces, axes and whether it says `no data`."""
+    """Contents that the browser drew: by figure its traces, axes and whether it says `no data`."""
     page, troubles = opened(browser, page_file)
     figures = page.evaluate(
         """() => Object.fromEntries([...document.querySelectorAll("[data-figure]")].map(one => {

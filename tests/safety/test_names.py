@@ -27,7 +27,7 @@ LIVELY = {"img", "svg", "iframe", "object", "embed", "form", "base"}
 
 
 class Elements(HTMLParser):
-    """What a browser would make of a page: its elements, the text that is read, and the scripts that are run."""
+    """A page as a browser parses it: its elements, the text that is read, and the scripts that are run."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()

@@ -32,7 +32,7 @@ NO_FILES_OF_DELIVERIES = {f"raw.{name}" for name in ("publication", "decisions")
 
 @dataclass
 class Comparison:
-    """What differs between Spark's rows and a publication's, a sentence each, and where doubles are equal but for their last bits."""
+    """Differences between Spark's rows and a publication's, a sentence each, and where doubles are equal but for their last bits."""
 
     relations: int = 0
     rows: int = 0

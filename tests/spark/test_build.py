@@ -73,7 +73,7 @@ def test_builds_by_both_engines_in_turn_equal_the_reference(tmp_path: Path) -> N
 
 
 def differences(folders: list[Path], warehouse: Warehouse, horizon: datetime | None) -> list[str]:
-    """What the publication and the reference do not share; horizon: of the prune."""
+    """Differences of the publication from the reference; horizon: of the prune."""
     marts = expected(folders, horizon) if horizon else compute([Delivery(folder) for folder in folders])
     if horizon:  # corrections of pruned hours are turned away
         marts = {name: rows for name, rows in marts.items() if name not in ("rejected_records", "ingested_files")}

@@ -76,7 +76,7 @@ class Site:
         assert process.returncode == 0, said
 
     def differences(self, count: int) -> list[str]:
-        """What the publication and the reference of the first deliveries do not share."""
+        """Differences of the publication from the reference of the first deliveries."""
         return compare(compute([Delivery(folder) for folder in self.folders[:count]]), self.warehouse.published)
 
 

@@ -101,7 +101,7 @@ def build_fleet(folder: Path) -> None:
 
 
 def land_the_rest(warehouse: Warehouse, folder: Path, drives: list[str]) -> None:
-    """What a random fleet has not: health readings, labels, and samples of drives too few for Perseus."""
+    """Data that a random fleet lacks: health readings, labels, and samples of drives too few for Perseus."""
     awkward_fleet(folder / "health")
     ingest("bundle", [folder / "health"], warehouse.root)
     (folder / "labels.csv").write_text(f"drive_id,verdict\n{drives[0]},slow\n{drives[1]},healthy\ng00d0,slow\n")
@@ -146,7 +146,7 @@ def test_spark_says_why_perseus_was_not_run(run: Run) -> None:
 
 
 def test_every_macro_of_spark_has_been_run(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the engines do not share is a macro in two arms; an arm that nothing runs is a guess. Macros are used while models are compiled;
+    """A difference of the engines is a macro in two arms; an arm that nothing runs is a guess. Macros are used while models are compiled;
     what was run is compiled here once more.
     """
     from dbt.compilation import Compiler
@@ -188,7 +188,7 @@ def test_nothing_is_left_in_the_working_directory(run: Run) -> None:
 
 @dataclass
 class Again:
-    """What a run of one day did over all: when files of a stored model were written, before and after, and its statements."""
+    """Traces of a run of one day: when files of a stored model were written, before and after, and its statements."""
 
     day: str
     before: dict[Path, int]

@@ -35,7 +35,7 @@ UNUSED: dict[Kind, frozenset[str]] = {
     "disk": frozenset(),
     "ssd": frozenset(("shared_drive_share", "steady_year_noise", "unknown_age_exponent")),
 }
-"""What no judged id of a kind shows."""
+"""Parameters that no judged id of a kind shows."""
 
 
 def write_preset(parameters: Parameters) -> None:

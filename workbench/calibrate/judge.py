@@ -44,7 +44,7 @@ class Percentile:
 
 @dataclass(frozen=True)
 class Difference:
-    """What one share has over another."""
+    """Excess of one share over another."""
 
     of: Share
     over: Share
@@ -54,7 +54,7 @@ Measure = Share | Percentile | Difference
 
 
 def measure(ref: Mapping[str, str], data: KindData) -> Measure | None:
-    """What the fleet has for the reference `ref`; None for what is not compared."""
+    """The fleet's value for the reference `ref`; None where it is not compared."""
     name = ref["id"]
     family, _, rest = name.partition("-")
     s, (t1, t2, t3) = data.slowdown, data.tails

@@ -112,7 +112,7 @@ REASONS: tuple[tuple[str, str, str], ...] = (
 
 
 def reason_for(verdict: Verdict, of_hundred: bool) -> str:
-    """What is off, from the numbers, and why, from the first reason whose pattern the id matches.
+    """The deviation, from the numbers, and its reason, from the first reason whose pattern the id matches.
 
     `of_hundred`: the id is a percentile, judged by what is left to 100.
     """

@@ -59,7 +59,7 @@ def middle(costs: Sequence[Cost]) -> Cost:
 
 @dataclass(frozen=True)
 class Bound:
-    """What a measured value must stay below."""
+    """Limit that a measured value must stay below."""
 
     what: str
     value: float

@@ -1,4 +1,4 @@
-"""What following the list of actions is worth, on fleets with planted drives that are delivered week by week.
+"""Value of following the list of actions, on fleets with planted drives that are delivered week by week.
 
 Groups of each fleet get one story each (`STORIES`); the others are as simulated. No build knows later data. The future judges: an hour in which a RAID group
 waits for slow drives is avoided when all of them were replaced. Rules and measures were chosen on other seeds than `SEEDS`: 1 to 4, 11 to 18, 101 to 404.
@@ -43,7 +43,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Story:
-    """What befalls `drives` of a group: in hours that `is_slow(hours since onset, length)` names, latency is `factor` times as long."""
+    """Slowness of `drives` of a group: in hours that `is_slow(hours since onset, length)` names, latency is `factor` times as long."""
 
     count: int
     words: str
@@ -228,7 +228,7 @@ class Future:
         return self.slow.filter(pl.col("hour_utc") < until, pl.col("hour_utc") >= until - timedelta(days=days))
 
     def naive(self, week: int) -> dict[str, set[str]]:
-        """What simple rules pick on a Monday."""
+        """Picks of simple rules on a Monday."""
         month, last = self.before(week, 28), self.before(week, 7)
         alone = month.filter(pl.col("slow_drives") == 1)["drive_id"].value_counts()
         top = month["drive_id"].value_counts().sort("count", "drive_id", descending=[True, False])

@@ -1,4 +1,4 @@
-"""What people ask: the cookbook's questions of 44 million drive-hours, and the commands on the demo."""
+"""People's questions: the cookbook's questions of 44 million drive-hours, and the commands on the demo."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def add_hours(demo: Path, count: int) -> list[Cost]:
 
 
 def bench_commands(setting: Setting) -> list[Section]:
-    """What is typed most, on the demo."""
+    """The commands used most, on the demo."""
     demo, made = make_demo(setting)
     warehouse = demo / "warehouse"
     with duckdb.connect(str(warehouse / "warehouse.duckdb"), read_only=True) as connection:

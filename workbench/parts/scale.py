@@ -87,7 +87,7 @@ def bench_scale(setting: Setting) -> list[Section]:
 
 
 def table(rows: int, days: int, ingest: Cost, build: Cost) -> list[str]:
-    """What was run and what it cost."""
+    """The runs and their costs."""
     return [
         f"{rows:,} drive-hours: the simulated day under {days} dates. Every day is landed by a command of its own; one build follows.",
         "",

@@ -33,7 +33,7 @@ EXECUTOR_GIB = 2
 """Memory of an executor of the cluster."""
 
 LOCAL, CLUSTER = "Spark, `local[2]`", "Spark, a master and two workers of one core"
-"""What is measured beside DuckDB."""
+"""The engines measured beside DuckDB."""
 
 WRITTEN = re.compile(r"Arguments: (?:`spark_catalog`\.`\w+`\.`(\w+)`|file:\S*/(?:\w+\.)?(\w+), )")
 """Where a plan says which table it writes, or the folder of one, which has the name of its model."""
@@ -54,7 +54,7 @@ class Stage:
 
 @dataclass
 class EventLog:
-    """What an event log says: stages, and of each query the model it is of and its last plan."""
+    """Contents of an event log: stages, and of each query the model it is of and its last plan."""
 
     stages: dict[int, Stage] = field(default_factory=dict)
     models: dict[int, str] = field(default_factory=dict)

@@ -30,7 +30,7 @@ WORST = 5
 
 
 def explain_drive(warehouse: Warehouse, drive: str) -> str:
-    """What a drive is, where it was, how slow it was and what happened to it.
+    """Description of a drive: what it is, where it was, how slow it was and what happened to it.
 
     Raises: QueryError without a publication, or when no record names the drive.
     """

@@ -36,7 +36,7 @@ def latency_block(drive_hour: DriveHour) -> str:
 
 
 def _size_text(drive_hour: DriveHour) -> str | None:
-    """What the size of an I/O is made of."""
+    """The inputs of the size of an I/O."""
     live, size = drive_hour.live, drive_hour.measured["io_size_bytes"]
     if size is None:
         return None

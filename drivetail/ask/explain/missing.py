@@ -73,7 +73,7 @@ def missing_blocks(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, 
 
 
 def _pruned(connection: duckdb.DuckDBPyConnection, drive: str, at: datetime) -> Row | None:
-    """What is left of a drive-hour whose row was pruned: its raid_group_id and a text on its slowdown; None where there was no row."""
+    """Remains of a drive-hour whose row was pruned: its raid_group_id and a text on its slowdown; None where there was no row."""
     found = fetch(
         connection,
         """

@@ -1,4 +1,4 @@
-"""What a drive-hour is compared with: RAID group, role and width, the drives of the group, and their median."""
+"""The peers of a drive-hour: RAID group, role and width, the drives of the group, and their median."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked: the publication it is asked of, the drive, the hour."""
+"""A question: the publication, the drive, the hour."""
 
 from __future__ import annotations
 

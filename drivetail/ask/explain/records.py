@@ -1,4 +1,4 @@
-"""What is known of a drive besides its hours: inventory periods, events and slow intervals, as rows and as columns of a table."""
+"""Records of a drive besides its hours: inventory periods, events and slow intervals, as rows and as columns of a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a warehouse holds, how fresh it is, what was turned away, and who is missing.
+"""State of a warehouse: contents, freshness, rejections, and missing drives.
 
 What has landed is read from raw itself, so it is shown even while nothing is published, the folder has moved, or a build
 is broken; freshness, inventory and the last days are read from tables of the publication. Nothing here looks at drive-hours or RAID-hours.

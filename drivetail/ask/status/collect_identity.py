@@ -1,4 +1,4 @@
-"""What the publication says of drives and their inventory: who they are, which group they are in, where sources disagree."""
+"""Drives and their inventory in the publication: their names, which group they are in, where sources disagree."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ OUTCOMES = {
 
 
 def collect_window(connection: duckdb.DuckDBPyConnection) -> Row:
-    """What the drive-hours of the window came to, and the hours that are missing in it."""
+    """Totals of the window's drive-hours, and the hours that are missing in it."""
     columns = ", ".join(f"coalesce(cast(sum({name}) as bigint), 0) as {name}" for name in ("hours", "undirected_hours", *OUTCOMES))
     (sums,) = fetch(connection, f"select {columns} from status.fct_recent_drives")
     (merged,) = fetch(connection, "from status.fct_recent_merged")

@@ -1,4 +1,4 @@
-"""What a status holds, and how a listing of it is cut off."""
+"""Contents of a status, and how a listing of it is cut off."""
 
 from __future__ import annotations
 

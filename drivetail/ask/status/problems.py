@@ -1,4 +1,4 @@
-"""What needs an operator, a sentence each."""
+"""Problems that need an operator, a sentence each."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ AHEAD = timedelta(days=1)
 
 
 def find_problems(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: list[Delivery], built: set[int] | None) -> None:
-    """What needs an operator, most urgent first."""
+    """Problems that need an operator, most urgent first."""
     if status.lost_deliveries:
         status.problems.append(lost_sentence(Path(status.warehouse) / "raw", status.lost_deliveries))
     if built is None:
@@ -161,7 +161,7 @@ def _feed_problems(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: l
 
 
 def _why_not_valid(status: Status) -> str:
-    """What became of the drive-hours where none has a slowdown, else a guess."""
+    """Outcomes of the drive-hours where none has a slowdown, else a guess."""
     outcomes = {row["outcome"]: row["drive_hours"] for row in (status.window or {}).get("drive_hours", ()) if row["drive_hours"]}
     if not outcomes or "with a slowdown" in outcomes:
         return "groups with too few drives, or a clock that is ahead?"

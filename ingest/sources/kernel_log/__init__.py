@@ -68,7 +68,7 @@ _CTIME = re.compile(r"\[[A-Z][a-z]{2} ([A-Z][a-z]{2})\s+(\d{1,2}) (\d\d:\d\d:\d\
 
 @dataclass(frozen=True)
 class Pattern:
-    """What a line means: `event_type`, or none where it only names a device; `names` are its groups."""
+    """Meaning of a line: `event_type`, or none where it only names a device; `names` are its groups."""
 
     event_type: str
     hint: str
@@ -117,7 +117,7 @@ def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
 
 
 def identity(file: SourceFile) -> str:
-    """What a file is known by: its path within what was given."""
+    """Identity of a file: its path within what was given."""
     return file.name
 
 
@@ -192,7 +192,7 @@ def read_log(path: Path, reading: Reading) -> Parsed:
 
 @dataclass
 class _Devices:
-    """What a host called its drives so far: SCSI addresses -> devices, SAS handles and ATA ports -> addresses, USB ports -> SCSI buses."""
+    """Names of a host's drives so far: SCSI addresses -> devices, SAS handles and ATA ports -> addresses, USB ports -> SCSI buses."""
 
     by_address: dict[tuple[str, str], str] = field(default_factory=dict)
     by_handle: dict[tuple[str, int], str] = field(default_factory=dict)

@@ -68,7 +68,7 @@ def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
 
 
 def identity(file: SourceFile) -> str:
-    """What a file is known by: its path within what was given; for a pull the server and the hours."""
+    """Identity of a file: its path within what was given; for a pull the server and the hours."""
     return file.file if file.record_kind == PULLED else file.name
 
 

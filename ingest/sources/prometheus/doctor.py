@@ -1,4 +1,4 @@
-"""What a Prometheus server has of drives and what is missing, found in a dozen small queries before the first pull."""
+"""Metrics of drives that a Prometheus server has and lacks, found in a dozen small queries before the first pull."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from ingest.reading.devices import drive_of
 from ingest.reading.health import MOST, ata_name, ata_raw
 
 METRICS = "smartmon_.+_(raw_)?value|smartmon_device_info|(node_)?nvme_.+_(total|ratio|celsius)"
-"""What is taken, as a regular expression of the whole name. `nvme_..._seconds` are times of the controller, not of its health."""
+"""Metrics that are read, as a regular expression of the whole name. `nvme_..._seconds` are times of the controller, not of its health."""
 INFO = "smartmon_device_info"
 _SMARTMON = re.compile(r"smartmon_(?:attr|(?P<name>.+?))_(?P<kind>raw_value|value)")
 _NVME = re.compile(r"(?:node_)?nvme_(?P<name>.+)_(?P<unit>total|ratio|celsius)")

@@ -1,4 +1,4 @@
-"""What earlier pulls have said of a drive already: only what is new is kept, so inventory grows with the fleet and not with the hours."""
+"""Facts of a drive from earlier pulls: only new ones are kept, so inventory grows with the fleet and not with the hours."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def unknown_rows(rows: pl.DataFrame, record_kind: str, landing: Landing) -> pl.D
 
 
 def _stored(record_kind: str, landing: Landing, rows: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
-    """What has landed of this source, and what this call has staged, that began no later and has a name of these."""
+    """Records that have landed of this source, or that this call has staged, that began no later and has a name of these."""
     name, begins = columns[:2]
     paths = [path for path in table_files(landing.staged.deliveries, record_kind) if source_of(path) == landing.source]
     scans = [landing.records(record_kind).lazy(), *([pl.scan_parquet(paths, glob=False)] if paths else [])]

@@ -47,7 +47,7 @@ _POINT: dict[str, pl.DataType] = {
 
 @dataclass(frozen=True)
 class Selection:
-    """What to take from a server: label matchers as in PromQL (`job="node"`), and which labels say where a drive is."""
+    """Selection from a server: label matchers as in PromQL (`job="node"`), and which labels say where a drive is."""
 
     match: tuple[str, ...] = ()
     labels: Labels = field(default_factory=Labels)
@@ -89,7 +89,7 @@ def pull(client: Client, selection: Selection, first: datetime, end: datetime, s
 
 
 def pull_health(client: Client, selection: Selection, at: datetime) -> list[Point]:
-    """What the textfile collectors of every host say of the drives' health at a full hour, UTC. Raises: PrometheusError."""
+    """The drives' health by the textfile collectors of every host at a full hour, UTC. Raises: PrometheusError."""
     selector = "{" + ",".join((f"__name__=~{quoted(HEALTH)}", *selection.match)) + "}"
     series = _each_once(client.query_range(selector, unix_of(at), unix_of(at), HOUR))
     hosts = named_hosts([one.labels.get(selection.labels.host, "") for one in series])
@@ -101,7 +101,7 @@ def pull_health(client: Client, selection: Selection, at: datetime) -> list[Poin
 
 
 def pull_latencies(client: Client, selection: Selection, first: datetime, end: datetime) -> pl.DataFrame:
-    """What ebpf_exporter had counted at each full hour of [first, end], UTC, by how long I/Os took (BUCKET), of all operations.
+    """Counts of ebpf_exporter at each full hour of [first, end], UTC, by how long I/Os took (BUCKET), of all operations.
 
     Raises: PrometheusError.
     """

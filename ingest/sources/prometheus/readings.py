@@ -76,7 +76,7 @@ class Rolled:
 
 
 def checks() -> list[Check]:
-    """What a reading must keep: its counters are there, finite, not negative, and I/Os and bytes whole."""
+    """Rules of a reading: its counters are there, finite, not negative, and I/Os and bytes whole."""
     found: list[Check] = []
     for name in COUNTERS.values():
         value = pl.col(name)
@@ -159,7 +159,7 @@ def _samples(steps: pl.DataFrame, seconds: int) -> pl.DataFrame:
 
 
 def _increment(name: str, before: pl.Expr) -> pl.Expr:
-    """What a counter gained; times in whole microseconds, so that sums do not depend on the number of readings between."""
+    """Gain of a counter; times in whole microseconds, so that sums do not depend on the number of readings between."""
     if name not in TIMES:
         return pl.col(name) - before
     since_us, before_us = (pl.col(name) * 1e6).round(), (before * 1e6).round()

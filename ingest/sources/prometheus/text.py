@@ -42,7 +42,7 @@ _END_US = 253_370_764_800_000_000  # the year 9999
 # the name of a machine without one
 _UNNAMED = ("", "(none)", "localhost")
 PLACE = ["host", "device", "path", "at"]
-"""What identifies a reading."""
+"""Columns that identify a reading."""
 
 LINES_AT_ONCE = 2_000_000
 """About how many samples of drives are held at once; a day is, however many it has."""
@@ -59,7 +59,7 @@ _SPOOLED: dict[str, pl.DataType] = {
 CONTRADICTED = "one of several values of the same series at the same time"
 
 Span = tuple[datetime, datetime]
-"""What is after the first instant, up to the second."""
+"""After the first instant, up to the second."""
 ALWAYS: Span = (datetime.min, datetime.max)
 
 
@@ -74,7 +74,7 @@ class Labels:
 
 @dataclass
 class Samples:
-    """What a file, or a span of it, holds. `readings`: READING and `row_no`, the line of the reading's first counter; `broken`: REJECTION.
+    """Contents of a file or of a span of it. `readings`: READING and `row_no`, the line of its first counter; `broken`: REJECTION.
 
     `duplicates`: readings that the file holds again, value by value.
     """
@@ -100,7 +100,7 @@ class SampleFile:
     health: pl.DataFrame
 
     def health_points(self) -> Iterator[Point]:
-        """What the file says of the drives' health."""
+        """The drives' health in the file."""
         said = self.health.join(self.series.select("series_no", "host", "metric", "labels"), on="series_no", maintain_order="left")
         for host, metric, labels, at, number in said.select("host", "metric", "labels", "at", "number").iter_rows():
             yield host, metric, json.loads(labels), at, number
@@ -301,7 +301,7 @@ def _side_by_side(counters: pl.DataFrame) -> pl.DataFrame:
 
 
 def _last(said: pl.DataFrame) -> pl.DataFrame:
-    """What was said last of each drive."""
+    """The last facts of each drive."""
     return said.sort("at").unique(["host", "device"], keep="last", maintain_order=True)
 
 
