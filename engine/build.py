@@ -258,7 +258,7 @@ class Build:
 
     @property
     def has_inventory(self) -> bool:
-        """Whether the new deliveries say something of where drives are."""
+        """Whether the new deliveries place drives."""
         return any(table_files(self.new, table) for table in INVENTORY)
 
     @property

@@ -115,7 +115,7 @@ def publish(
     """Make a publication of the store and the build database and put it in the place of the last one.
 
     custom: the custom models, of which those that were built are published; one that cannot be is added to its failures. made_by: what
-    its record says of the models. began: when the build began, by time.monotonic().
+    its record has of the models. began: when the build began, by time.monotonic().
     """
     warehouse = executor.warehouse
     draft = warehouse.publications / "draft.duckdb"

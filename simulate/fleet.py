@@ -94,7 +94,7 @@ def simulate(
         awkward: cases of `AWKWARD_CASES` or, by `all`, all of them; and of `PLANTED_CASES`.
         preset: one of `PRESETS`; a preset of one kind of drive makes no groups of the other, whatever their number.
         parameters: overrides of the preset by flat name, e.g. `{"disk.frailty_sigma": 1.2}`.
-        health: `unrelated`, what drives say of their health is written too and has nothing to do with slowness; or `planted`, one
+        health: `unrelated`, drives' health readings are written too and have nothing to do with slowness; or `planted`, one
             attribute rises before a drive is slow.
         overwrite: replace an earlier simulation in `out`; its files are removed first.
         on_progress: called with (hours written, hours in all).

@@ -1,4 +1,4 @@
-"""The fleet's make-up: RAID groups, the drives in their slots, what inventory says about them.
+"""The fleet's make-up: RAID groups, the drives in their slots, and their inventory.
 
 Times are hours since the start of the simulated span (real numbers; negative = before it).
 """

@@ -135,7 +135,7 @@ def _load(rate: npt.NDArray[np.float64], loads: npt.NDArray[np.float64]) -> None
 def _spots(rng: np.random.Generator, dealer: Dealer, p: KindParameters, group: Group, hours: int) -> list[Spot]:
     """Stretches during which one drive gets more than its share: member index, from, to, rate factor, log latency factor.
 
-    What is asked for again and again is often in the drive's cache, or lies close together.
+    Data requested again and again is often in the drive's cache, or lies close together.
     """
     width = len(group.members)
     made: list[tuple[int, float, float, float, float]] = []

@@ -123,7 +123,7 @@ def _check_place(warehouse: Warehouse, out: Path, *, is_parquet: bool, is_forced
 def _draft_of(out: Path) -> Iterator[Path]:
     """A place beside `out` to write to; it takes the place of `out` when the block ends well, and is removed when it does not.
 
-    What killed calls have left there is removed first; what `out` held before one of them only once something is in its place.
+    Remains of killed calls are removed first; the file that `out` held before one of them only once something is in its place.
     """
     draft, last = (out.with_name(f".{out.name}.{os.getpid()}.{what}") for what in ("draft", "last"))
     _remove(_left_by_killed_calls(out, "draft"))

@@ -138,7 +138,7 @@ def _placed(files: list[Path], inventory: Inventory) -> list[Finding]:
     declared = (pl.col("declared_kind") if "declared_kind" in columns else pl.lit(None, pl.String())).alias("declared_kind")
     known_flags = (flag.alias(name) for name, flag in flags.items())
     drives = hours.select("drive_id", "raid_group_id", declared, from_host, *known_flags).unique().collect()
-    # what an array says of its own drives stands; a mapping overrides what a host says, and any source that knows overrides its guess
+    # an array's report on its own drives stands; a mapping overrides a host's, and any source that knows overrides its guess
     row_groups = drives.select(pl.when(~pl.col("is_group_guessed")).then("raid_group_id")).to_series()
     groups_known = [
         inventory.group_of(drive, named=group) if is_from_host else group

@@ -21,9 +21,9 @@ from ingest.raw.durable import replace_file
 from ingest.reading.text import in_sight
 
 VERSION = 1
-"""Of the layout; a field that changes its meaning raises it."""
+"""Version of the layout; a field that changes its meaning raises it."""
 MANY_SHARE, MANY_DRIVES = 0.1, 3
-"""So many of the fleet's drives, and at least so many, are many: nobody is to act on any of them by this list."""
+"""Share of the fleet's drives, and their least number, from which nobody is to act on any of them by this list."""
 CONDITION = "SlowDrive"
 
 

@@ -22,7 +22,7 @@ BUCKET: dict[str, pl.DataType] = {
 def drive_latencies(counts: pl.DataFrame) -> pl.DataFrame:
     """Counts of each bucket (BUCKET, without those below it) at several instants -> records of drive_latencies, named HOST/DEVICE.
 
-    The hour in which a count of the drive fell, because it was counted anew, loses the interval.
+    The hour in which a count of the drive fell, because counting began again, loses the interval.
     """
     place = ["host", "device", "at"]
     steps = counts.sort("host", "device", "upper_us", "at").with_columns(

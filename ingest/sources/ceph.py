@@ -50,7 +50,7 @@ PULL_SECONDS = 300
 NO_OSD = 2**31 - 1
 """A place of a PG that no OSD holds."""
 _MOST = 2**53
-# what the mgr calls slowed by the cluster itself: no word of waiting, and no scrub that reads no data
+# what the mgr calls slowed by the cluster itself: states of waiting are left out, and so is a scrub that reads no data
 _WORK = {"recovering": "rebuild", "backfilling": "rebuild", "premerge": "rebuild", "deep": "scrub"}
 _NO_ROOT = {"id": -1, "type": "root", "name": ""}
 _KINDS = {"hdd": "disk", "ssd": "ssd", "nvme": "ssd"}
@@ -78,7 +78,7 @@ def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
 def land(files: list[SourceFile], landing: Landing) -> None:
     """Read every look, join what they say of each OSD over all files, and stage hours, inventory, names and events of drives.
 
-    Counts are entries: what one look says of one OSD, or of one placement group at work.
+    Counts are entries: one look at one OSD, or at one placement group at work.
     """
     read = [pl.DataFrame(schema={**_ENTRY, "file_no": pl.Int64()}), *landing.read(files, _batches)]
     entries = pl.concat([rows.select(*_ENTRY, "file_no") for rows in read])
@@ -123,7 +123,7 @@ def _batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
 
 
 def _documents(text: str) -> Iterator[Any]:
-    """The JSON documents of a text, one after the other; text that is none comes as it is, and ends it."""
+    """The JSON documents of a text, one after the other; text that is not JSON comes as it is, and ends it."""
     decoder, at = json.JSONDecoder(parse_int=whole), 0
     while at < len(text):
         if text[at].isspace():

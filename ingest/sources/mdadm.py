@@ -511,7 +511,7 @@ def _events(host: str, seen: list[tuple[Look, list[Array]]]) -> Iterator[dict[st
         before = now
         known |= {group for group, _ in now.devices}
     for (group, sync), (begun, devices) in running.items():
-        # one look does not say how long; what a later delivery says of the same beginning takes its place
+        # one look does not say how long; a later delivery's span of the same beginning takes its place
         seen_until = look.at if look.at > begun else None
         for device in devices:
             yield _event(host, device, group, _SYNC_EVENTS[sync], begun, seen_until, f"md: {sync}, still running")

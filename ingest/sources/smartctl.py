@@ -1,4 +1,4 @@
-"""Source `smartctl`: what a drive says of itself (`smartctl --json -x`, `-l farm`, `nvme ocp latency-monitor-log`, `nvme amzn stats`).
+"""Source `smartctl`: drives' own health and identity (`smartctl --json -x`, `-l farm`, `nvme ocp latency-monitor-log`, `nvme amzn stats`).
 
 One document per file, `HOST/*.json`.
 
@@ -104,7 +104,7 @@ def _serial(document: dict[str, Any]) -> str:
 
 
 Logged = tuple[str, bool, datetime, list[tuple[str, int]]]
-"""Of a log without inventory: the drive, whether that is an alias, when it was read, and what it counts by name."""
+"""A log without inventory: the drive, whether that is an alias, when it was read, and what it counts by name."""
 
 
 def _of_farm(document: dict[str, Any]) -> Logged | None:

@@ -36,7 +36,7 @@ EXPECTED = (
 )
 RECORD_KIND = "vdevs"
 _COLUMNS = 11
-"""Of a line of iostat, those up to disk_wait: name, alloc, free, then operations, bytes, total_wait and disk_wait, of reads and writes."""
+"""Columns of a line of iostat up to disk_wait: name, alloc, free, then operations, bytes, total_wait and disk_wait, of reads and writes."""
 _LEAST_PEERS = 3
 _MOST = 2**53
 _GROUP = re.compile(r"(mirror|raidz\d?|draid\d?(?::\w+)*|replacing|spare|indirect|root|logs|cache|special|dedup|spares)(-\d+)?")

@@ -1,4 +1,4 @@
--- What people decided on drives, and when they decided otherwise. Grain: decision_seq.
+-- People's decisions on drives, in order. Grain: decision_seq.
 select
     decision_seq,
     drive_id,

@@ -1,4 +1,4 @@
--- What drives said of their health, as delivered, without the losers of conflicts. Grain: delivery_seq, file_no, row_no.
+-- Drives' health readings, as delivered, without the losers of conflicts. Grain: delivery_seq, file_no, row_no.
 select
     delivered.delivery_seq,
     delivered.file_no,

@@ -1,4 +1,4 @@
--- What was measured within hours, as delivered, without the losers of conflicts. Grain: delivery_seq, file_no, row_no.
+-- Samples within hours, as delivered, without the losers of conflicts. Grain: delivery_seq, file_no, row_no.
 select
     delivery_seq,
     file_no,

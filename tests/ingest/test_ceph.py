@@ -66,7 +66,7 @@ def put(root: Path, looks: dict[int, list[Any]], name: str = "prod/ceph.txt") ->
     return root / "in"
 
 
-def test_an_osd_is_the_drive_of_its_host_beside_those_of_its_root_and_class(tmp_path: Path, warehouse: Warehouse) -> None:
+def test_an_osd_is_compared_within_its_root_and_class(tmp_path: Path, warehouse: Warehouse) -> None:
     known = [
         metadata(0),
         metadata(1, device="nvme0n1", bluestore_bdev_type="ssd"),
@@ -102,7 +102,7 @@ def test_inventory_that_is_known_is_not_landed_again(tmp_path: Path, warehouse: 
     assert warehouse.live("drive_aliases").sort("valid_from").select("valid_from", "drive_id").rows() == found
 
 
-def test_osds_of_one_drive_are_one_and_a_database_on_another_is_not_its_drive(tmp_path: Path, warehouse: Warehouse) -> None:
+def test_osds_of_one_drive_are_one_and_a_database_is_not_their_drive(tmp_path: Path, warehouse: Warehouse) -> None:
     shared = [metadata(0, device="nvme0n1", serial="N"), metadata(1, device="nvme0n1", serial="N")]
     with_db = metadata(2, device="sdb", devices="nvme1n1,sdb", bluefs_db_devices="nvme1n1")
     listed = [{"devid": f"M_{dev}", "location": [{"host": "h1", "dev": dev}], "daemons": ["osd.2"]} for dev in ("nvme1n1", "sdb")]
@@ -160,7 +160,7 @@ def test_what_is_broken_is_named_and_costs_nothing_else(
     assert warehouse.live()["drive_id"].to_list() == ["h1/sda"]
 
 
-def test_an_osd_of_an_unknown_drive_is_rejected_and_a_text_without_osds_unreadable(tmp_path: Path, warehouse: Warehouse) -> None:
+def test_an_osd_without_a_drive_and_a_text_without_osds_are_refused(tmp_path: Path, warehouse: Warehouse) -> None:
     put(tmp_path, {0: [perf(o3=1)]})
     put(tmp_path, {0: []}, "prod/ceph-empty")
     summary = ingest("ceph", tmp_path / "in", warehouse.path)
@@ -201,7 +201,7 @@ def test_a_pull_of_the_mgrs_metrics_lands_the_same_drives(tmp_path: Path, wareho
     assert not list(warehouse.path.glob("pulled/**/*.ceph"))
 
 
-def test_a_slow_drive_of_a_cluster_is_named_and_one_that_scrubs_raises_no_alert(tmp_path: Path) -> None:
+def test_a_slow_drive_is_named_and_one_that_scrubs_raises_no_alert(tmp_path: Path) -> None:
     """From the tools' output to the alert: osd.5 takes 40 ms, osd.4 too while it is deep-scrubbed; its peers 4 ms."""
     known = [metadata(osd, host=f"h{osd // 2}", device="sdb" if osd % 2 else "sda") for osd in range(6)]
     looks: dict[int, list[Any]] = {0: [known, tree(*range(6))]}

@@ -166,7 +166,7 @@ def test_a_slow_drive_of_a_pool_is_named(tmp_path: Path) -> None:
 
 
 def test_a_tail_that_the_mean_does_not_show_is_seen(tmp_path: Path) -> None:
-    """Of sdj's I/Os 1.5% take 64 ms, of its peers' all take 1 ms: its mean is 1.9 times theirs, its 99th percentile more than 30 times."""
+    """1.5% of sdj's I/Os take 64 ms, all of its peers' take 1 ms: its mean is 1.9 times theirs, its 99th percentile more than 30 times."""
     lines = []
     for name in SIX:
         for n in range(13):

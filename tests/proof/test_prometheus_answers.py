@@ -47,7 +47,7 @@ def counted_fleet(folder: Path, hours: int, scrapes_per_hour: int, **fleet: int)
 
 
 def both_ways(folder: Path, url: str, hours: int) -> tuple[Path, Path]:
-    """Warehouses of the fleet: as its arrays told it, and as the server counted it."""
+    """Warehouses of the fleet: as its arrays reported it, and as the server counted it."""
     told, counted = folder / "told", folder / "counted"
     ingest("bundle", folder / "bundle", told)
     summary = ingest("prometheus", url, counted, first=START, end=START + timedelta(hours=hours))

@@ -48,7 +48,7 @@ MOVED = timedelta(days=LEAST_DAYS + 6)
 def stretched(fleet: Fleet) -> tuple[Records, datetime]:
     """The records of a fleet, the first two thirds of its hours moved back by weeks, and a midnight in the middle of those.
 
-    What came before comes before: no conflict is decided otherwise.
+    The order of deliveries stays: no conflict is decided otherwise.
     """
     cut = fleet.start + 2 * fleet.hours // 3 * HOUR
     middle = fleet.start + fleet.hours // 3 * HOUR

@@ -1,4 +1,4 @@
--- What was known of each drive at a boundary, of drives with a slow hour in the 28 days before it. Grain: drive_id, boundary_utc.
+-- Facts known of each drive at a boundary, of drives with a slow hour in the 28 days before it. Grain: drive_id, boundary_utc.
 with slow as (
     select
         days.drive_id,

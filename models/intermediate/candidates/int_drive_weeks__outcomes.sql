@@ -1,4 +1,4 @@
--- What each drive did in the 28 days after a Monday, where they are over and its RAID group was there on the last day. Grain: drive_id, boundary_utc.
+-- Outcome of each drive in the 28 days after a Monday, where they are over and its RAID group was there on the last day. Grain: drive_id, boundary_utc.
 with known as (
     select last_hour_utc + interval 1 hour as until_utc from {{ ref('stg_raw__publication') }}
 ),

@@ -1,4 +1,4 @@
--- What inventory says of each drive from an hour on, until it says something else. The end of a period alone changes nothing of what the drive is.
+-- Description of each drive by inventory from an hour on, until it changes. The end of a period alone changes no description.
 -- Grain: drive_id, from_hour_utc.
 with periods as (
     select

@@ -2,8 +2,8 @@
 {%- set cause_cohort_drives = 5 %}{#- slow drives of a model or firmware in a day that may share a cause, and how many others would have to be slow at their rate -#}
 {%- set cause_cohort_raid_groups = 2 %}{#- in at least this many RAID groups -#}
 {%- set cause_cohort_ratio = 3.0 %}{#- and their share at least this many times that of the other drives of the kind -#}
--- What speaks for each cause of a slow interval: a row for every rule of the seed cause_rules that holds, `unexplained` always.
--- Made of the slow drive-hours alone, and of what other sparse records say of them. Grain: drive_id, started_at, cause.
+-- Evidence for each cause of a slow interval: a row for every rule of the seed cause_rules that holds, `unexplained` always.
+-- Made of the slow drive-hours alone, and of other sparse records about them. Grain: drive_id, started_at, cause.
 with slow_hours as (
     select
         slow.drive_id,

@@ -1,5 +1,5 @@
 {{ config(meta={'made': 'by_day'}) }}
--- What each drive showed in a day, in counts that add up: by drive because kind, age, model and cell type may be corrected later, and
+-- Day of each drive, in counts that add up: by drive because kind, age, model and cell type may be corrected later, and
 -- because hours of one drive are not independent. Grain: day_utc, drive_id, raid_group_id.
 with drive_days as (
     select

@@ -1,5 +1,5 @@
 {{ config(materialized='view') }}
--- What came of the hours of each drive's day, of those in the population: what weeks are added up from without going through the hours again.
+-- Outcomes of the hours of each drive's day, of those in the population: weeks are added up from them without reading the hours again.
 -- Grain: day_utc, drive_id, raid_group_id.
 select
     days.day_utc,

@@ -1,5 +1,5 @@
 {{ config(meta={'made': 'by_day'}) }}
--- What each RAID group showed in a day, in counts that add up, by width: S cannot show that half a group is slow, so tails depend on it.
+-- Day of each RAID group, in counts that add up, by width: S cannot show that half a group is slow, so tails depend on it.
 -- Grain: day_utc, raid_group_id, data_drive_count, is_complete.
 -- Also RAID-hours without a valid median: they may have one of reads alone.
 select

@@ -1,6 +1,6 @@
 {{ config(meta={'made': 'by_day'}) }}
 {%- set perseus_event_ratio = 1 %}{#- a window above is an event -#}
--- What Perseus sees of each drive in a day: windows of minutes, those of them that are events, and by how much.
+-- Windows and events of Perseus by drive and day: windows of minutes, those of them that are events, and by how much.
 -- Grain: day_utc, drive_id, raid_group_id.
 with placed as (
     select

@@ -1,4 +1,4 @@
--- What drives said of their health beside how slow they were. Grain: drive_id, day_utc, attribute.
+-- Drives' health readings beside how slow they were. Grain: drive_id, day_utc, attribute.
 with readings as (
     select
         *,

@@ -1,4 +1,4 @@
--- What is compared: every number of a drive-day with a slowdown, of drives of a known model. Grain: drive_id, day_utc, attribute, measure.
+-- Numbers that are compared: every number of a drive-day with a slowdown, of drives of a known model. Grain: drive_id, day_utc, attribute, measure.
 {%- for measure in ('raw_value', 'raw_change', 'normalised_value') %}
 select
     drive_id,

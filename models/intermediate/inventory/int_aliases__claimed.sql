@@ -1,5 +1,5 @@
 -- Who says that an alias is which drive, each name followed to the serial that is known best. Grain: delivery_seq, file_no, row_no, alias.
--- What a name is only guessed from counts where nobody states it: a controller nvme0 says nothing of its namespace nvme0n1. Documents that give
+-- A guessed name counts where no source states one: a controller nvme0 does not identify its namespace nvme0n1. Documents that give
 -- a device several serials in one hour, as smartctl does of a controller's drives, say nothing of it.
 with delivered as (
     select

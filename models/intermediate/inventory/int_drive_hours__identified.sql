@@ -58,7 +58,7 @@ select
     ranked.all_count - ranked.accepted_count as other_hours
 from ranked
 where ranked.source_place = 1
-    -- what an array says of its own drives is believed before what a host sees of them
+    -- an array's report on its own drives takes precedence over a host's
     and not exists (
         select 1
         from {{ ref('stg_raw__drive_hours') }} as own

@@ -1,5 +1,5 @@
 {{ config(materialized='view') }}
--- What was measured within hours, one row per drive and time under the drive's serial number. Of several sources the first in precedence
+-- Samples within hours, one row per drive and time under the drive's serial number. Of several sources the first in precedence
 -- counts, among those that saw enough of the time. Grain: drive_id, from_utc, to_utc.
 with seen_from_hosts as (
     select delivered.*, coalesce(aliases.drive_id, delivered.drive_id) as serial

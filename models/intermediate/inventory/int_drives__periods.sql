@@ -1,6 +1,6 @@
 {%- set powered_age_sources = ['backblaze', 'smartctl'] %}{#- count the day of deployment back from power-on hours: the earliest day ever reported for a drive counts -#}
 {%- set snapshot_sources = ['mdadm', 'zfs'] %}{#- list a RAID group whole: who is missing from the next look has left it -#}
--- Inventory periods of every drive, what all sources say of it made one. Grain: drive_id, valid_from.
+-- Inventory periods of every drive, merged over all sources. Grain: drive_id, valid_from.
 -- Most drives are known to their array only, and its records stand. Of a drive that a host sees each attribute is decided for each stretch of
 -- hours: by the source that is believed first and knows it. Drives of one kind are peers: those of another kind than most of a RAID group's data drives
 -- are in a group of their own, named after both (docs/decisions/0017-peers-of-one-kind.md).

@@ -1,4 +1,4 @@
--- What inventory says of a RAID group: its kind, the commonest known kind of its data drives, and its RAID level. Grain: raid_group_id.
+-- Attributes of a RAID group by inventory: its kind, the commonest known kind of its data drives, and its RAID level. Grain: raid_group_id.
 with moved as (
     select distinct raid_group_id, drive_id from {{ ref('int_drives__periods') }} where role = 'data' and not is_only
 ),

@@ -1,5 +1,5 @@
 {{ config(meta={'made': 'each_build'}) }}
--- What kind a RAID group is: as inventory says, else as its deliveries were said to be. Grain: raid_group_id.
+-- Kind of a RAID group: by inventory, else by the `--kind` of its deliveries. Grain: raid_group_id.
 with declared as (
     select
         current_raid_group_id as raid_group_id,

@@ -1,5 +1,5 @@
 {{ config(meta={'made': 'with_days'}) }}
--- What each drive-hour measured, and the role its drive had. Rows of any role. Grain: drive_id, hour_utc.
+-- Measurements of each drive-hour, and the role its drive had. Rows of any role. Grain: drive_id, hour_utc.
 with drive_hours as (
     select * from {{ ref('int_drive_hours__identified') }}
 ),

@@ -1,5 +1,5 @@
 {{ config(meta={'made': 'by_day'}) }}
--- What each tail hour would have been without its slowest drive, and without its two slowest: the others over their own median.
+-- Each tail hour as it would have been without its slowest drive, and without its two slowest: the others over their own median.
 -- Tail hours only. Grain: raid_group_id, hour_utc.
 with tail_hours as (
     select

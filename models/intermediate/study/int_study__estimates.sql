@@ -1,4 +1,4 @@
--- What this fleet has to say to every number of the study, in its unit. Grain: id, kind.
+-- This fleet's value for every number of the study, in its unit. Grain: id, kind.
 with wanted as (
     select
         refs.id,

@@ -1,4 +1,4 @@
--- What the fleet is made of: ages, models, flash cells, widths: hits of total by RAID group. Grain: measure, class, x, kind, cluster_id.
+-- Composition of the fleet: ages, models, flash cells, widths: hits of total by RAID group. Grain: measure, class, x, kind, cluster_id.
 with drives as (
     select *, coalesce(current_raid_group_id, drive_id) as cluster_id from {{ ref('int_study__drives') }}
 ),

@@ -1,5 +1,5 @@
 {{ config(meta={'made': 'each_day'}) }}
--- What was said of each drive on a Monday by what was known then, on what evidence, and what came of it in the 28 days after. Drives that had been slow in
+-- Verdict on each drive on a Monday by the facts known then, with its evidence and its outcome in the 28 days after. Drives that had been slow in
 -- the 28 days before. Grain: drive_id, boundary_utc.
 select
     drive_id,

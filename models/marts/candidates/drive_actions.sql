@@ -1,5 +1,5 @@
 {{ config(materialized='view') }}
--- What to do this week, drive by drive, and why: replacement candidates, open alerts, the costliest drives of the last whole week and replacements that
+-- Actions of this week, drive by drive, with reasons: replacement candidates, open alerts, the costliest drives of the last whole week and replacements that
 -- were decided, reconciled. Grain: drive_id.
 with last_week as (
     select max(week_utc) as week_utc from {{ ref('dim_weeks') }} where is_complete

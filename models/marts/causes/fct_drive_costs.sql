@@ -1,6 +1,6 @@
 {{ config(meta={'by_week': {'column': 'week_utc'}}) }}
 {%- set cost_load_factor = 2.0 %}{#- a RAID group's I/Os that fall or rise from one hour to the next by more than this did so with the load, not for a slow drive -#}
--- What a slow drive cost its RAID group in an ISO week (UTC): tail hours that were its own doing, and I/Os that were not served.
+-- Cost of a slow drive to its RAID group in an ISO week (UTC): tail hours that were its own doing, and I/Os that were not served.
 -- Drives without a slow hour in a week have no row. Grain: drive_id, raid_group_id, week_utc.
 with slow_hours as (
     select

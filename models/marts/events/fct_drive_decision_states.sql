@@ -1,5 +1,5 @@
 {{ config(materialized='view') }}
--- What each decision on a drive was, and when, as long as it was the last one on the drive. Grain: decision_seq, from_utc.
+-- State of each decision on a drive, as long as it was the last one on the drive. Grain: decision_seq, from_utc.
 with periods as (
     select
         decision_seq,

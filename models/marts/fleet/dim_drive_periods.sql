@@ -1,5 +1,5 @@
 {{ config(meta={'made': 'with_inventory'}) }}
--- What inventory says of a drive at each hour: its attributes then, where dim_drives has those of now. Periods of a drive do not overlap:
+-- Description of a drive at each hour by inventory: its attributes then, where dim_drives has those of now. Periods of a drive do not overlap:
 -- where inventory claims several at once, the one that began last counts. Grain: drive_id, valid_from_utc.
 with segments as (
     select

@@ -1,2 +1,2 @@
--- What drives said of their health beside how slow they were. Grain: drive_id, day_utc, attribute.
+-- Drives' health readings beside how slow they were. Grain: drive_id, day_utc, attribute.
 select * from {{ ref('int_drive_health') }}

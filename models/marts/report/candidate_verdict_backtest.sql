@@ -1,4 +1,4 @@
--- What drives cost in the 28 days after each verdict, against what replacing them would have cost: whether a verdict can be signed. Over all
+-- Cost of drives in the 28 days after each verdict, against the cost of replacing them: whether a verdict can be signed. Over all
 -- Mondays whose outcome is known. Grain: kind, verdict, replace_rule.
 select
     kind,

@@ -1,5 +1,5 @@
 {{ config(meta={'made': 'each_build'}) }}
--- What has been delivered so far and what became of it, over the whole warehouse. Grain: record_kind, one of them `all`.
+-- Rows delivered so far and their outcome, over the whole warehouse. Grain: record_kind, one of them `all`.
 with beaten_counts as (
     -- accepted when they came, beaten by a later delivery: they moved from accepted to superseded
     select record_kind, count(*) as row_count

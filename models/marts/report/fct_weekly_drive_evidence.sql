@@ -1,4 +1,4 @@
--- What is known of each drive that was slow in an ISO week (UTC), so that an operator can decide on it. Grain: week_utc, drive_id.
+-- Evidence on each drive that was slow in an ISO week (UTC), so that an operator can decide on it. Grain: week_utc, drive_id.
 with drive_weeks as (
     select
         cast(date_trunc('week', hour_utc) as timestamp) as week_utc,

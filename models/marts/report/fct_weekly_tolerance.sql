@@ -1,2 +1,2 @@
--- What adaptive and reactive reads around slow drives would have saved in an ISO week (UTC). Grain: kind, week_utc.
+-- Savings that adaptive and reactive reads around slow drives would have made in an ISO week (UTC). Grain: kind, week_utc.
 {{ tolerance_by(['kind', 'week_utc']) }}

@@ -1,6 +1,6 @@
 {{ config(materialized='view') }}
 {%- set timezone = "coalesce(periods.timezone, 'UTC')" %}
--- Drive-hours with what inventory said of the drive in that hour, not now, and with the clock at its site. Grain: drive_id, hour_utc.
+-- Drive-hours with the drive's inventory in that hour, not now, and with the clock at its site. Grain: drive_id, hour_utc.
 select
     drive_hours.drive_id,
     drive_hours.hour_utc,

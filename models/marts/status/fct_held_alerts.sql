@@ -1,5 +1,5 @@
 {{ config(meta={'made': 'each_build'}) }}
--- What would be an alert, but for the floor of concern of its kind. Grain: alert_id.
+-- Alerts that would be raised, but for the floor of concern of its kind. Grain: alert_id.
 select
     alert_id,
     subject_type,

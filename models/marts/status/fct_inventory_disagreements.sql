@@ -1,5 +1,5 @@
 {{ config(meta={'made': 'with_inventory'}) }}
--- What two sources last said differently of a drive, and what the marts show. Grain: drive_id, attribute.
+-- Last values in which two sources differ on a drive, and the value that the marts show. Grain: drive_id, attribute.
 {%- set attributes = [
     'raid_group_id', 'role', 'slot', 'kind', 'model', 'firmware', 'capacity_bytes', 'rpm', 'interface', 'enclosure', 'deployed_on'
 ] %}

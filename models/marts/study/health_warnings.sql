@@ -1,5 +1,5 @@
 {{ config(meta={'made': 'each_day'}) }}
--- What each SMART attribute that differs would have warned of, and what a drive's slow history would have. Grain: kind, rule, attribute, measure.
+-- Slow hours that each differing SMART attribute would have foreseen, and that a drive's slow history would have. Grain: kind, rule, attribute, measure.
 with differing as (
     select kind, attribute, measure, effect
     from {{ ref('health_comparison') }}

@@ -1,4 +1,4 @@
--- What the tail of a drive's latencies sees that the mean does not: drive-hours slow by the one, by the other, by both. Grain: percentile.
+-- Comparison of the tail of a drive's latencies with the mean: drive-hours slow by the one, by the other, by both. Grain: percentile.
 {%- for name in ('p50', 'p99', 'p999') %}
 select
     '{{ name }}' as percentile,

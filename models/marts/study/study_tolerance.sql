@@ -1,2 +1,2 @@
--- What adaptive and reactive reads around slow drives would have saved in all hours. Grain: kind.
+-- Savings that adaptive and reactive reads around slow drives would have made in all hours. Grain: kind.
 {{ tolerance_by(['kind']) }}

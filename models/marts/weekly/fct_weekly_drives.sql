@@ -1,5 +1,5 @@
 {{ config(meta={'by_week': {'column': 'week_utc'}}) }}
--- What each slow drive cost in an ISO week (UTC). Drives without a slow hour or a tail hour that week have no row.
+-- Cost of each slow drive in an ISO week (UTC). Drives without a slow hour or a tail hour that week have no row.
 -- Grain: week_utc, drive_id.
 -- one drive in a hundred: the medians of the others are not taken
 with slow_weeks as (
