@@ -96,7 +96,7 @@ def batches(deliveries: Iterable[Delivery], days: Iterable[date], max_rows: int 
 
 
 def rows_of(files: Sequence[Path]) -> list[tuple[Path, int]]:
-    """Parquet files, each with its number of rows, by what it says of itself."""
+    """Parquet files, each with its number of rows, by its own footer."""
     if not files:
         return []
     query = f"select file_name, num_rows from parquet_file_metadata([{', '.join(map(quoted, files))}])"

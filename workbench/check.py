@@ -38,6 +38,8 @@ BANNED = {
     r"(?:description: [\"']?|\"\"\"|^ *(?:#|--|\{#-?) )Of \S": "begin with the noun: `Slow hours among them`",
     r"\bOf (?:them|those|these)\b": "begin with the noun: `Slow hours among them`",
     r"(?:description: [\"']?|\"\"\")What ": "name the thing: `Cost of ...`, `Reason for ...`",
+    r"(?:^-- |^ {6}(?: {4})?)What (?!if)": "name the thing: `Cost of ...`, `Reason for ...`",
+    r"\b[Ww]hat (?:an? |the |all |each |every |other |its )?\w+(?: \w+)? (?:says?|said|tells?|told) (?:of|about)\b": "`description of`, `readings of`, `verdict on`",
     r"\b(?:which|that|it|they|what) (?:is|are) none\b": "`is not one`, `is not a record`",
     r"\b[Ss]o many (?!that\b)": "`a number of`",
     r"\b(?:anew|[Ww]hoever|hangs? on|held against|lies beside|no word of)\b": "`again`, `the reader`, `depends on`, `compared with`",
@@ -197,7 +199,7 @@ def main(model: str | None, is_all: bool, is_lint: bool, is_words: bool) -> None
         sys.exit(lint_words(passed, is_all=False))
     with ThreadPoolExecutor(2 if is_lint else 1) as beside:
         # mypy and sqlfluff are processes of their own: they run while dbt compiles
-        linted = [] if model else [beside.submit(lint, passed, is_all=is_lint) for lint in (lint_sql, lint_python)]
+        linted = [] if model else [beside.submit(lint, passed, is_all=is_lint) for lint in (lint_sql, lint_python, lint_words)]
         if not is_lint:
             wrong += check_models(passed, model, is_all=is_all)
         wrong += [said for each in linted if (said := each.result())]

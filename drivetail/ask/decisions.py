@@ -140,7 +140,7 @@ def latest_decisions(warehouse: Warehouse) -> dict[str, Decision]:
 
 
 def list_decisions(warehouse: Warehouse, *, is_pending: bool = False, is_all: bool = False) -> pl.DataFrame:
-    """Decisions and what became of them, the latest first: rows of marts.fct_drive_decisions with what a ticket says of the drive.
+    """Decisions and their outcomes, the latest first: rows of marts.fct_drive_decisions with the ticket's text on the drive.
 
     is_pending: only replacements not done yet. is_all: also decisions that a later one has superseded.
     Raises: QueryError when there is no publication or it cannot be read, StoreError where the register is damaged.

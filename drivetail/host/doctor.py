@@ -70,7 +70,7 @@ def _try_out(source: str, paths: Sequence[str], options: Mapping[str, Any], inve
                 found += of_part if part == source else [replace(one, check=f"{part} {one.check}") for one in of_part]
         except IngestError as error:
             return [*found, Finding("files", MISSING, str(error))]
-        # what the files themselves say of drives and groups is added to what has landed
+        # drives and groups of the files themselves are added to those that have landed
         stored = inventory_of(Warehouse(warehouse))
         known = Inventory(
             {**inventory.groups, **stored.groups},

@@ -63,7 +63,7 @@ class Arrivals:
         self._withheld = {} if withheld is None else withheld(new)
 
     def status_of(self, file: SourceFile) -> tuple[str, list[str]] | None:
-        """The status of a file that is not to be read, and what to say of it; null for a new one, which is known from then on."""
+        """The status of a file that is not to be read, and the note on it; null for a new one, which is known from then on."""
         name, sha256 = self._identity(file), self.sha256[file.file]
         for known, status, note in self._by_hash.get(sha256, []):
             if known == file.file or known.endswith(("/" + name, "!" + name)):

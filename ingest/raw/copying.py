@@ -202,7 +202,7 @@ def _join(group: Struct, delivered: Struct, places: list[int | None], shift: int
 
 
 def _is_true(column: pq.ColumnChunkMetaData, values: pl.Series) -> bool:
-    """Whether what a footer says of a column's least and greatest value and nulls holds: engines skip row groups and narrow types by it."""
+    """Whether a footer's least and greatest value and nulls of a column are right: engines skip row groups and narrow types by it."""
     said = column.statistics
     nulls = values.null_count()
     if said is None or not said.has_null_count or said.null_count != nulls:

@@ -164,7 +164,7 @@ class Landing:
         return True
 
     def _raw(self, record_kind: str, rows: pl.DataFrame, result: FileResult | None) -> pl.DataFrame:
-        """Records in raw columns: with where they come from, and what the call says of them."""
+        """Records in raw columns: with where they come from, and with the options of the call."""
         if result is not None:
             rows = rows.with_columns(pl.lit(result.file_no, pl.Int64()).alias("file_no"))
         rows = rows.with_columns(pl.lit(self.staged.seq, pl.Int64()).alias("delivery_seq"))

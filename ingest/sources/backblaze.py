@@ -90,7 +90,7 @@ def _batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
 
 
 def _drive_days(chunk: RawChunk) -> tuple[Batch, Batch]:
-    """Good rows: _TYPES and `row_no`; and what they say of the drives' health."""
+    """Good rows: _TYPES and `row_no`; and the drives' health readings in them."""
     rows, unreadable = convert(chunk.frame, _TYPES)
     rows, rejected = split(chunk, rows, _checks(unreadable))
     is_capacity = pl.col("capacity_bytes").is_between(1, MOST_BYTES)

@@ -76,7 +76,7 @@ def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
 
 
 def land(files: list[SourceFile], landing: Landing) -> None:
-    """Read every look, join what they say of each OSD over all files, and stage hours, inventory, names and events of drives.
+    """Read every look, join the facts of each OSD over all files, and stage hours, inventory, names and events of drives.
 
     Counts are entries: one look at one OSD, or at one placement group at work.
     """
@@ -271,7 +271,7 @@ def _works(groups: list[Any]) -> Iterator[Entry]:
 
 
 def _as_of(rows: pl.DataFrame, said: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
-    """Rows with what was last said of their OSD; before anything was said, what was said first."""
+    """Rows with the last facts of their OSD before them; rows before all facts take the first ones."""
     rows, said = rows.drop(columns, strict=False).sort("at", maintain_order=True), said.sort("at", maintain_order=True)
     of = ["cluster", "osd"]
     for strategy in ("backward", "forward"):

@@ -68,7 +68,7 @@ class Member:
 class Array:
     """One look at one array. `layout` is null where the text has none; `sync` is what it is doing beside its work.
 
-    `working`: a `U` for every slot whose drive works, else `_`, as mdstat has it; `working_count` what a detail says of
+    `working`: a `U` for every slot whose drive works, else `_`, as mdstat has it; `working_count` a detail's number of
     them, spares too, and `listed` how many of them it lists. `is_sized`: mdstat's line of its blocks was read. `is_torn`: not whole.
     """
 

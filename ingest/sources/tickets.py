@@ -1,4 +1,4 @@
-"""Source `tickets`: CSV files of drive trouble tickets, as drive events and what they say of the drives.
+"""Source `tickets`: CSV files of drive trouble tickets, as drive events and inventory of the drives.
 
 Trackers name their columns as they like; those known here are in NAMES, the set that Alibaba published (FAST'21) among them. A
 ticket says that help was called, not what the drive did: without a type of the contract's it is `other`.

@@ -73,7 +73,7 @@ inner join {{ ref('int_thresholds') }} as own on inventory.kind = own.kind
 where inventory.kind <> 'unknown'
     and exists (select 1 from {{ ref('int_thresholds') }} as others where others.slow_at <> own.slow_at or others.mild_at <> own.mild_at)
 union all
--- what its host says of a device that measured a serial together with another one
+-- its host's description of a device that measured a serial together with another one
 select
     'device' as place_type,
     drive_id,

@@ -1,4 +1,4 @@
-"""How slow this fleet is, for how long, how soon again, and what other rules say of it: drawn on the study page beside the paper."""
+"""How slow this fleet is, for how long, how soon again, and verdicts of other rules: drawn on the study page beside the paper."""
 
 from __future__ import annotations
 

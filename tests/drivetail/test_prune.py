@@ -1,4 +1,4 @@
-"""`drivetail prune` as an operator meets it: what it says, what it refuses, and what the other commands say of pruned hours.
+"""`drivetail prune` as an operator meets it: its messages, its refusals, and the other commands' answers about pruned hours.
 
 A group of four drives in two stretches of hours, 46 days apart; the first goes over midnight.
 """

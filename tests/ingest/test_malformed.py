@@ -33,7 +33,7 @@ def land(warehouse: Warehouse, folder: Path) -> IngestSummary:
     return summary
 
 
-# One bad row beside a good one: what is said of it, and that the good one stands.
+# One bad row beside a good one: the message about it, and that the good one stands.
 BAD_ROWS = {
     "null drive_id": ("2026-01-05T10:00:00Z,,g1,10,5,1,1", "drive_id", "null", None),
     "null raid_group_id": ("2026-01-05T10:00:00Z,d2,,10,5,1,1", "raid_group_id", "null", None),

@@ -111,7 +111,7 @@ def test_a_server_of_an_authority_of_our_own_is_believed_where_it_is_named(
             land(server, warehouse)
         assert server.asked == []
         monkeypatch.setenv(CA, str(authority.file))
-        # what the machine is told of other servers does not take its place
+        # the machine's settings for other servers do not take its place
         monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(Authority(authority.folder / "other").file))
         assert land(server, warehouse).rows_accepted == 3
 

@@ -1,4 +1,4 @@
-"""Source `kernel-log`: what the kernel said of drives, as drive events under HOST/DEVICE.
+"""Source `kernel-log`: the kernel's messages about drives, as drive events under HOST/DEVICE.
 
 journald's JSON (`journalctl -k -o json`), syslog files, `journalctl -o short-iso` and dmesg. Which line means which event is data:
 patterns.csv, a literal hint and a regular expression each. Lines that match none are counted and a few are shown.

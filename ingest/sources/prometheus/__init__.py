@@ -203,7 +203,7 @@ def labels_of(options: Mapping[str, Any]) -> Labels:
 def land(files: list[SourceFile], landing: Landing) -> None:
     """Roll the readings up and stage drive-hours, inventory and aliases.
 
-    Counts are readings: what one scrape says of one drive. Files of samples belong together, so that a scrape in one file
+    Counts are readings: one scrape of one drive. Files of samples belong together, so that a scrape in one file
     follows that in another, and are taken some days at a time; each piece of a pull stands alone.
     """
     together = [(result, samples) for result, samples in landing.read_each(files, partial(_read, landing)) if samples is not None]

@@ -67,7 +67,7 @@ class Series:
 class Client:
     """`url`: the server as a browser opens it, with a path prefix where it has one. Credentials come from the environment.
 
-    `is_partial_allowed`: take answers that the server calls incomplete; what it said of them is then in `warnings`.
+    `is_partial_allowed`: take answers that the server calls incomplete; its warnings about them are then in `warnings`.
     `is_patient`: try again for half a minute where nobody listens, as a pull does.
     """
 

@@ -1,6 +1,6 @@
 """Readings of a drive's counters -> drive-hours, inventory and aliases.
 
-A *reading* is what one scrape says of one drive: node_exporter's counters since boot, and who the drive is. Two readings,
+A *reading* is one scrape of one drive: node_exporter's counters since boot, and who the drive is. Two readings,
 one after the other, give what happened between them, exactly: nothing is extrapolated. That increment counts for the hour in
 which the later reading was taken, (H, H + 1 h]; so hours add up, and an hour is off by what was done in less than one scrape
 interval at either end. Latency is the time over the I/Os of the same increments.

@@ -371,7 +371,7 @@ _SAYS = {INFO: identities, MEMBER: memberships}
 
 
 def with_identity(readings: pl.DataFrame, infos: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
-    """Readings with what was last said of the drive and its membership at or before their time (IDENTITY)."""
+    """Readings with the last identity and membership of the drive at or before their time (IDENTITY)."""
     readings = readings.sort("at", maintain_order=True)
     for said in (infos, members):
         readings = readings.join_asof(said.sort("at"), on="at", by=["host", "device"], strategy="backward", check_sortedness=False)

@@ -50,7 +50,7 @@ seen_from_hosts as (
     where live.source is not null
 ),
 
--- a serial that several devices share: what a host said of it is about those that it called so
+-- a serial that several devices share: a host's description of it is about those that it called so
 shared as (
     select distinct
         claims.source,
@@ -152,7 +152,7 @@ decided as (
         drive_id,
         max(case when membership_place = 1 then raid_group_id end) as raid_group_id,
 {%- for name in membership if name != 'raid_group_id' %}
-        -- what somebody says of the drive without its group fills in
+        -- a description of the drive without its group fills in
         coalesce(
             max(case when membership_place = 1 then {{ name }} end),
             min_by({{ name }}, membership_place) filter (where {{ name }} is not null and raid_group_id is null)
