@@ -19,12 +19,12 @@ MARKS = {"unplug": "triangle-down", "replug": "triangle-up", "replacement": "dia
 MOST_LINES = 60
 
 
-def slowdown_axis(figure: go.Figure, values: list[float], height: int) -> go.Figure:
+def slowdown_axis(figure: go.Figure, values: list[float], slow_at: float, height: int) -> go.Figure:
     """A logarithmic axis of slowdowns, with the line above which a drive is slow."""
     top = max([3.0, *values])
     low = min([0.5, *(value for value in values if value > 0)])
     styled(figure, height, hovermode="closest")
-    figure.add_hline(y=2.0, line={"color": SLOW, "width": 1.2, "dash": "dash"})
+    figure.add_hline(y=slow_at, line={"color": SLOW, "width": 1.2, "dash": "dash"})
     ticks = nice_ticks(SLOWDOWN_TICKS, low, top * 1.3)
     figure.update_layout(margin={"l": 44, "r": 8, "t": 28, "b": 40})
     figure.update_xaxes(hoverformat="%a %Y-%m-%d %H:00 UTC")
@@ -64,11 +64,13 @@ def drive_hours(rows: list[Row], drive: str, kind: str, events: list[Row]) -> go
             customdata=[[safe(row["event_type"].replace("_", " ")), instant(row["occurred_at"])] for row in events],
             hovertemplate="%{customdata[0]} at %{customdata[1]}<extra></extra>",
         )  # fmt: skip
-    return slowdown_axis(figure, values, 320)
+    return slowdown_axis(figure, values, own[0]["slow_at"], 320)
 
 
 def group_tails(rows: list[Row]) -> go.Figure | None:
     """The slowest and the second slowest drive of each hour of a RAID group."""
+    if not rows:
+        return None
     figure = go.Figure()
     for column, name, shade in (("tail_2", "second slowest", GREY), ("tail_1", "slowest drive", SLOW)):
         figure.add_scatter(
@@ -77,11 +79,13 @@ def group_tails(rows: list[Row]) -> go.Figure | None:
             customdata=[safe(row["slowest_drive_id"]) if column == "tail_1" else "" for row in rows],
             hovertemplate=f"%{{y:.2f}}{TIMES} %{{customdata}}, %{{x}}<extra>{name}</extra>",
         )  # fmt: skip
-    return slowdown_axis(figure, [row["tail_1"] for row in rows if row["tail_1"] is not None], 280)
+    return slowdown_axis(figure, [row["tail_1"] for row in rows if row["tail_1"] is not None], rows[0]["slow_at"], 280)
 
 
 def slow_map(rows: list[Row]) -> go.Figure | None:
-    """Drives by hours: how slow each was, as shades; a drive or an hour that is slow is seen as a line. Rows: label, hour_utc, slowdown."""
+    """Drives by hours: how slow each was, as shades; a drive or an hour that is slow is seen as a line. Rows: label, hour_utc, slowdown,
+    slow_at; of several thresholds the least is the edge of the shades.
+    """
     # slot 2 before slot 10
     drives = sorted({row["label"] for row in rows}, key=lambda label: [part.zfill(9) for part in re.split(r"(\d+)", label)])[:MOST_LINES]
     hours = sorted({row["hour_utc"] for row in rows})
@@ -92,12 +96,15 @@ def slow_map(rows: list[Row]) -> go.Figure | None:
     grid: list[list[float | None]] = [[None] * len(hours) for _ in drives]
     for row in rows:
         if row["label"] in place and row["slowdown"] is not None:
-            grid[place[row["label"]]][when[row["hour_utc"]]] = min(row["slowdown"], 5.0)
+            grid[place[row["label"]]][when[row["hour_utc"]]] = row["slowdown"]
+    slow_at = min(row["slow_at"] for row in rows)
+    darkest = max(5.0, slow_at + 1)
+    edge = (slow_at - 1) / (darkest - 1)
     figure = go.Figure()
     figure.add_heatmap(
-        x=hours, y=[safe(drive) for drive in drives], z=[packed(line) for line in grid], zmin=1, zmax=5, hoverongaps=False,
-        colorscale=[[place, f"rgba(213, 94, 0, {depth})"] for place, depth in ((0, 0.03), (0.24, 0.1), (0.25, 0.45), (1, 1))],
-        colorbar={"tickvals": [1, 2, 5], "ticktext": [f"1{TIMES}", f"2{TIMES}", f"5{TIMES} or more"],
+        x=hours, y=[safe(drive) for drive in drives], z=[packed(line) for line in grid], zmin=1, zmax=darkest, hoverongaps=False,
+        colorscale=[[place, f"rgba(213, 94, 0, {depth})"] for place, depth in ((0, 0.03), (edge - 0.01, 0.1), (edge, 0.45), (1, 1))],
+        colorbar={"tickvals": [1, slow_at, darkest], "ticktext": [f"1{TIMES}", f"{slow_at:g}{TIMES}", f"{darkest:g}{TIMES} or more"],
                   "thickness": 12, "outlinewidth": 0, "tickfont": {"color": INK}},
         hovertemplate=f"%{{y}}: %{{z:.2f}}{TIMES}, %{{x}}<extra></extra>",
     )  # fmt: skip

@@ -1,0 +1,27 @@
+"""The console's figures: what is slow is drawn as the publication decided it."""
+
+from datetime import datetime, timedelta
+
+from console.figures import drive_hours, group_tails, slow_map
+from report.page.numbers import TIMES
+
+ROWS = [
+    {"drive_id": "d", "label": "d", "hour_utc": datetime(2026, 1, 5) + timedelta(hours=hour), "slowdown": slowdown, "tail_1": slowdown,
+     "tail_2": 1.0, "slowest_drive_id": "d", "is_slow": slowdown >= 3, "slow_at": 3.0}
+    for hour, slowdown in enumerate((1.0, 2.5, 3.0))
+]  # fmt: skip
+
+
+def test_the_threshold_of_a_publication_is_the_line_and_the_edge_of_the_shades() -> None:
+    for figure in (drive_hours(ROWS, "d", "ssd", []), group_tails(ROWS)):
+        assert figure is not None
+        assert [shape.y0 for shape in figure.layout.shapes] == [3.0]
+    shades = slow_map(ROWS)
+    assert shades is not None
+    (drawn,) = shades.data
+    assert (drawn.zmin, drawn.zmax, drawn.colorscale[2][0]) == (1, 5, 0.5)
+    assert list(drawn.colorbar.ticktext)[1] == f"3{TIMES}"
+
+
+def test_without_rows_nothing_is_drawn() -> None:
+    assert drive_hours([], "d", "ssd", []) is group_tails([]) is slow_map([]) is None
