@@ -1,1 +1,7 @@
 """An independent reference of the public contract: plain loops, standard library and pyarrow's file readers only."""
+
+from .compare_study import STUDY_RELATIONS
+from .reference import RELATIONS
+
+COVERED = frozenset({*RELATIONS, *STUDY_RELATIONS, "drive_actions"})
+"""Every mart that is computed a second time; the comparisons are test_marts_equal_reference.py and test_actions.py."""
