@@ -1,4 +1,4 @@
-"""One day of the paper's fleet: the product beside the same stages in plain DuckDB SQL, and beside scripts in Polars and pandas."""
+"""One day of the paper's fleet: the product beside the same stages in plain DuckDB SQL, and beside a script in pandas."""
 
 from __future__ import annotations
 

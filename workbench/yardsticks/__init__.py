@@ -1,6 +1,6 @@
 """One day of drive-hours computed by hand: what the bench compares the product with.
 
-Each module is a script: `python -m workbench.yardsticks.with_polars FOLDER OUT`. FOLDER holds drive_hours*.parquet and drives.parquet;
+Each module is a script: `python -m workbench.yardsticks.with_pandas FOLDER OUT`. FOLDER holds drive_hours*.parquet and drives.parquet;
 OUT receives the same answer from each of them:
 
 - drive_hours.parquet: drive_id, raid_group_id, hour_utc, slowdown, rate_imbalance, size_imbalance; one row per drive-hour of a data drive
@@ -17,7 +17,6 @@ MIN_COVERAGE, MIN_DRIVES, SLOW = 0.5, 3, 2.0
 SCRIPTS = {
     "DuckDB, text keys": ("sketch", "text"),
     "DuckDB, whole-number keys": ("sketch", "whole"),
-    "Polars": ("with_polars",),
     "pandas": ("with_pandas",),
 }
 """Module and extra arguments of each script."""
