@@ -42,7 +42,7 @@ def test_a_mart_has_all_its_parts(name: str) -> None:
 
 
 def test_the_reference_computes_marts_that_exist() -> None:
-    assert COVERED <= MARTS.keys()
+    assert MARTS.keys() >= COVERED
 
 
 def test_each_model_that_the_weekly_report_asks_is_in_its_exposure() -> None:
