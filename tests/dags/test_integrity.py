@@ -39,7 +39,7 @@ def test_each_says_what_and_whose_it_is(bag: Any, name: str):
     assert dag.on_failure_callback == shared.notify_timeout
 
 
-def test_what_only_looks_and_tells_is_stopped_before_the_next_hours_run(bag: Any):
+def test_read_only_tasks_stop_before_the_next_hours_run(bag: Any):
     import drivetail_shared as shared
 
     watch = [task for task in bag.dags["drivetail_hourly"].tasks if task.task_id.startswith("watch.")]

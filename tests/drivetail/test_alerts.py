@@ -68,7 +68,7 @@ def test_an_alert_says_who_since_when_beside_whom_and_what_to_check(published: P
     assert "host" not in heading and "model" not in heading
 
 
-def test_new_is_told_once(settled: Warehouse) -> None:
+def test_a_new_alert_is_sent_once(settled: Warehouse) -> None:
     assert "d15" in drivetail("alerts", "--new", "-w", settled.root).stdout
     assert drivetail("alerts", "--new", "-w", settled.root).stdout == "No new alert\n"
     assert drivetail("alerts", "--new", "--format", "json", "-w", settled.root).stdout == "[]\n"
@@ -77,13 +77,13 @@ def test_new_is_told_once(settled: Warehouse) -> None:
     assert [(record["subject_id"], record["raised_at"]) for record in said] == [("d15", hour(14).isoformat()), ("v1", hour(14).isoformat())]
 
 
-def test_calls_at_the_same_time_tell_each_alert_once(together: Warehouse) -> None:
+def test_calls_at_the_same_time_send_each_alert_once(together: Warehouse) -> None:
     with ThreadPoolExecutor(4) as pool:
         told = [name for alerts in pool.map(lambda _: new_alerts(together), range(4)) for name in ids(alerts)]
     assert sorted(told) == ["d15", "d31", "h1", "v1"]
 
 
-def test_what_could_not_be_told_stays_new(settled: Warehouse) -> None:
+def test_an_alert_that_could_not_be_sent_stays_new(settled: Warehouse) -> None:
     def fail(alerts: list[Alert]) -> None:
         raise RuntimeError("no network")
 
@@ -106,7 +106,7 @@ def test_what_could_not_be_told_stays_new(settled: Warehouse) -> None:
         (hour(-40), hour(-42), hour(-38), True),  # an earlier run
     ],
 )
-def test_late_data_that_move_an_alert_do_not_tell_it_again(
+def test_late_data_that_move_an_alert_do_not_send_it_again(
     settled: Warehouse, raised_at: datetime, first: datetime, last: datetime, is_told: bool
 ) -> None:
     new_alerts(settled)
@@ -148,7 +148,7 @@ def test_a_message_begins_with_host_and_device(settled: Warehouse) -> None:
     assert [record["verdict"] for record in Register(settled.raw, "decisions").read()] == ["watch"]
 
 
-def test_an_alert_that_was_over_and_comes_back_is_told_again_once(settled: Warehouse) -> None:
+def test_an_alert_that_comes_back_is_sent_again_once(settled: Warehouse) -> None:
     new_alerts(settled)
     with duckdb.connect(str(settled.published)) as connection:
         connection.execute(
@@ -164,7 +164,7 @@ def test_an_alert_that_was_over_and_comes_back_is_told_again_once(settled: Wareh
     assert new_alerts(settled) == []
 
 
-def test_a_dismissed_drive_is_not_told_until_then(settled: Warehouse) -> None:
+def test_a_dismissed_drive_raises_no_message_until_then(settled: Warehouse) -> None:
     root = settled.root
     dismissed = drivetail("decide", "d15", "dismiss", "--by", "ada", "--note", "swap on Friday", "--until", "2999-01-01", "-w", root)
     assert dismissed.exit_code == 0 and "d15: dismiss until 2999-01-01 00:00 UTC, by ada" in dismissed.stdout

@@ -231,7 +231,7 @@ def test_membership_for_node_exporter(host: Host, tmp_path: Path) -> None:
     ]
 
 
-def test_what_a_host_lacks_is_said_and_costs_only_that(host: Host, tmp_path: Path) -> None:
+def test_a_missing_tool_of_a_host_is_named_and_costs_only_its_part(host: Host, tmp_path: Path) -> None:
     host.answers = {}
     (host.proc / "mdstat").unlink()
     collecting = collector(host, tmp_path / "out")
@@ -253,7 +253,7 @@ def test_what_a_host_lacks_is_said_and_costs_only_that(host: Host, tmp_path: Pat
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [".collect", "web1.20260105T100000Z"]
 
 
-def test_what_the_kernel_said_is_asked_for_until_it_is_had(host: Host, tmp_path: Path) -> None:
+def test_kernel_messages_are_requested_until_they_arrive(host: Host, tmp_path: Path) -> None:
     collecting = collector(host, tmp_path / "out")
     answers: tuple[str | None, ...] = (None, "", '{"MESSAGE":"hello"}\n', None)
     spans = []

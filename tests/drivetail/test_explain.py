@@ -160,7 +160,7 @@ def test_a_conflict_shows_both_records_and_why_one_counts(published: Published, 
     assert "Raw record\n" in explained["d12", 7]  # an exact duplicate is not stored a second time
 
 
-def test_who_is_not_in_the_median_and_why(explained: dict[tuple[str, int], str]) -> None:
+def test_drives_outside_the_median_have_a_reason(explained: dict[tuple[str, int], str]) -> None:
     text = explained["d15", 9]
     reasons = {"> d15": "coverage below 0.5", "  d14": "no I/O", "  p1": "role parity_p", "  m1": "reports from g2"}
     for drive, why in reasons.items():

@@ -143,9 +143,7 @@ export.export(
 
 @pytest.mark.parametrize("moment", ["tables", "swap"])
 @pytest.mark.parametrize("name", ["fleet.duckdb", "folder"])
-def test_what_a_killed_export_left_goes_with_the_next_one_to_that_place(
-    published: Published, tmp_path: Path, name: str, moment: str
-) -> None:
+def test_remains_of_a_killed_export_go_with_the_next_one_there(published: Published, tmp_path: Path, name: str, moment: str) -> None:
     root, out = published.warehouse.root, tmp_path / name
     command = ("export", *(("--parquet",) if name == "folder" else ()), out, "--force", "-w", root)
     assert drivetail(*command).exit_code == 0

@@ -127,7 +127,7 @@ def finer(tmp_path: Path) -> Finer:
     return Finer(tmp_path / "slow.json", "web1", tmp_path)
 
 
-def test_it_ends_after_its_hours_and_after_its_bytes(finer: Finer) -> None:
+def test_finer_sampling_ends_after_its_hours_and_after_its_bytes(finer: Finer) -> None:
     assert finer.seconds(60, T0, 5_000) == 10
     assert finer.seconds(5, T0, 0) == 5  # never less often
     assert finer.seconds(60, T0 + 2 * HOUR - 1, 500_000) == 10

@@ -66,7 +66,7 @@ def write_down(site: tuple[Warehouse, Settings, Path], name: str, outcome: str, 
         ("2026-13-45.csv", None, None),
     ],
 )
-def test_a_name_tells_its_hours(name: str, first: datetime | None, last: datetime | None):
+def test_a_name_gives_its_hours(name: str, first: datetime | None, last: datetime | None):
     assert hours_of_name(name) == (first, last)
 
 
@@ -83,7 +83,7 @@ def test_where_entries_stand(site):
     assert [entry.name for entry in arrived(site[0], site[1], until=NOW, now=NOW)] == ["inventory", "2026-01-05T10.csv"]
 
 
-def test_what_landed_is_done_until_it_changes(site):
+def test_a_landed_entry_is_done_until_it_changes(site):
     folder = site[2]
     put(folder / "a/drive_hours.csv")
     put(folder / "b.csv")
@@ -106,7 +106,7 @@ def test_an_entry_is_dealt_with_when_every_part_in_quarantine_is_decided(site):
         assert list(states(site).values()) == [state]
 
 
-def test_what_was_collected_waits_for_no_hour(site):
+def test_collected_entries_wait_for_no_hour(site):
     put(site[2] / "web1.20260105T120030Z/diskstats")
     put(site[2] / "web1.20260106T000030Z/diskstats")
     assert states(site, until=NOW) == {"web1.20260105T120030Z": NEW, "web1.20260106T000030Z": AHEAD}

@@ -148,12 +148,12 @@ def test_the_tail_rate_is_that_of_the_raid_hours(written: Samples, published: Pu
         assert value(written, "slow_ratio", kind=kind) == slow / drives
 
 
-def test_it_took_a_while(written: Samples) -> None:
+def test_the_seconds_of_the_last_build_are_a_metric(written: Samples) -> None:
     assert 0 < value(written, "ingest_duration_seconds") < 600
     assert 0.1 < value(written, "build_duration_seconds") < 600
 
 
-def test_so_did_each_model(published: Published, written: Samples) -> None:
+def test_the_seconds_of_each_model_are_metrics(published: Published, written: Samples) -> None:
     seconds = {dict(labels)["model"]: number for (name, labels), number in written.items() if name == "drivetail_model_duration_seconds"}
     assert {"int_raid_hours", "int_drive_hours", "int_drives"} <= set(seconds)
     assert all(number >= 0 for number in seconds.values())

@@ -100,11 +100,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
     return built(tmp_path_factory.mktemp("pruned"))
 
 
-def test_what_is_promised_of_younger_days_is_what_the_windows_need() -> None:
+def test_the_promised_days_cover_the_windows() -> None:
     assert variables()["chronic_window_days"] + 7 == LEAST_DAYS
 
 
-def test_it_says_what_goes_and_refuses_what_it_must(site: Site) -> None:
+def test_a_prune_lists_what_goes_and_refuses_wrong_horizons(site: Site) -> None:
     for wrong in ("45", "forty days", "34d"):
         refused = site.run("prune", "--older-than", wrong)
         assert refused.exit_code == 2 and f"--older-than {wrong}: give" in refused.output
@@ -191,7 +191,7 @@ def test_drives_are_replaced_from_the_horizon_on(site: Site) -> None:
     assert "or its drive-hours were pruned" in site.refuses("what-if", "--worst", "1", "--until", HORIZON)
 
 
-def test_what_comes_later_and_what_is_asked_of_what_went(site: Site) -> None:
+def test_later_deliveries_and_questions_about_pruned_hours(site: Site) -> None:
     said = site.deliver(rows(21, latency_us=900) + rows(31, latency_us=100, c=500))
     assert "before the horizon of `drivetail prune`" in said
     # d was a spare in both stretches, says inventory that comes late
@@ -228,7 +228,7 @@ def test_a_build_database_made_anew_knows_of_drives_that_raw_knows_no_more(site:
     assert site.ask(drives) == before
 
 
-def test_a_past_that_raw_has_lost_is_told_with_the_page_that_helps(tmp_path: Path) -> None:
+def test_a_past_that_raw_has_lost_is_reported_with_its_runbook(tmp_path: Path) -> None:
     kept = Kept("int_raid_hours", date(2026, 1, 5), "int_raid_hours/day_utc=2026-01-05/000001.0.parquet", "of these models")
     past = Past(datetime(2026, 1, 7), 20, [kept])
     gone = r"raw/pruned/int_raid_hours/day_utc=2026-01-05/000001.0.parquet: is missing"

@@ -147,7 +147,7 @@ def test_inventory_is_kept_where_it_says_what_was_not_known(
     assert kept_values(warehouse, "drive_aliases", "alias") == [text.replace("A ", "web/sdb ").replace("B ", "web/sdb ") for text in kept]
 
 
-def test_a_drive_that_a_finer_look_loses_is_told_again_where_it_comes_back(warehouse: Warehouse, server: Server) -> None:
+def test_a_drive_that_a_finer_look_loses_is_described_again_on_return(warehouse: Warehouse, server: Server) -> None:
     """Around 12:30 the drive has no serial; hours do not show it, five minutes do: it ends at 12:00, so that it begins again is new."""
     server.series = counted_drives(at(-1), at(6))
     changed(server, "sdb", [(2.26, 2.6, {"serial": ""})])
@@ -286,7 +286,7 @@ def test_a_pull_that_was_killed_before_its_line_is_done_again(warehouse: Warehou
     assert live(warehouse).equals(before)
 
 
-def test_what_is_asked_of_a_server_is_what_the_settings_say(warehouse: Warehouse, server: Server) -> None:
+def test_requests_to_a_server_follow_the_settings(warehouse: Warehouse, server: Server) -> None:
     path = warehouse.root / "drivetail.toml"
     more = 'hours = 3\nkind = "ssd"\nmin_coverage = 0.9\nresolution = "15m"\ngroup_label = ["job"]\nmatch = [\'job="node"\']\n'
     path.write_text(path.read_text().replace("\n\n[[inboxes]]", f"\n{more}\n[[inboxes]]"))

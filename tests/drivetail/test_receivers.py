@@ -185,7 +185,7 @@ def command(warehouse: Warehouse, stdout: Any) -> subprocess.Popen[str]:
     return subprocess.Popen(arguments, stdout=stdout, stderr=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
 
 
-def test_what_could_not_be_written_is_new_again(settled: Warehouse) -> None:
+def test_an_alert_that_could_not_be_written_is_new_again(settled: Warehouse) -> None:
     with open("/dev/full", "w") as full, command(settled, full) as process:
         _, said = process.communicate(timeout=600)
     assert (process.returncode, len(said.splitlines())) == (1, 1) and "No space left" in said

@@ -32,7 +32,7 @@ def test_a_line_that_a_killed_writer_left_never_was(
     assert register.path.read_text().count("\n") == len(kept) + 2
 
 
-def test_a_damaged_line_is_told_or_left_out(register: Register) -> None:
+def test_a_damaged_line_is_reported_or_left_out(register: Register) -> None:
     register.path.write_text('{"n": 1}\nnothing\n{"n": 3}\n')
     with pytest.raises(StoreError, match=r"said.jsonl: line 2: not a JSON record"):
         register.read()

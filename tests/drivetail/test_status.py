@@ -172,7 +172,7 @@ def test_a_delivery_that_no_build_took_in(unbuilt: Warehouse) -> None:
     assert [problem for problem in late.problems if "1 delivery landed more than 2 h ago and no build has taken it in" in problem]
 
 
-def test_a_moved_warehouse_still_tells_what_raw_holds(copied: Warehouse) -> None:
+def test_a_moved_warehouse_still_shows_what_raw_holds(copied: Warehouse) -> None:
     told = drivetail("status", "-w", copied.root)
     assert told.exit_code == 0
     assert "was moved here from" in told.output

@@ -100,7 +100,7 @@ def test_one_kind_can_be_asked_for(warehouse: Warehouse):
         assert len(rows) == len(held(warehouse, f"kind = '{kind}'"))
 
 
-def test_what_is_shown_first_fits_a_screen(warehouse: Warehouse):
+def test_the_summary_fits_a_screen(warehouse: Warehouse):
     lines = run(warehouse).stdout.splitlines()
     assert len(lines) <= 40
     assert re.split(r" {2,}", lines[0].strip()) == ["asks", "agrees", "differs", "no data", "not comparable"]
@@ -140,7 +140,7 @@ def test_the_table_is_in_the_papers_order_and_lines_up(warehouse: Warehouse):
         assert line[at:].startswith(row["verdict"])
 
 
-def test_what_differs_in_precision_is_written_as_it_is(warehouse: Warehouse):
+def test_numbers_of_different_precision_are_written_in_full(warehouse: Warehouse):
     lines = {tuple(line.split()[:2]): line for line in run(warehouse, "--all").stdout.splitlines() if line.strip()}
     for key, parts in {
         ("F01-03", "disk"): ["P99.791", "1,153,058 of 1,155,470", "99.749 to 99.827", "P99.8"],

@@ -122,7 +122,7 @@ def test_a_changed_stored_model_computes_every_day(copied: Warehouse, monkeypatc
     assert before and not before & live(copied)
 
 
-def test_what_decides_whether_days_are_computed(manifest: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_definitions_that_decide_whether_days_are_computed(manifest: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     version = _store_version(manifest)
     assert version == models_of().store_version
     nodes = {name: manifest.nodes[f"model.drivetail.{name}"] for name in (

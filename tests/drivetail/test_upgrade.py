@@ -43,7 +43,7 @@ def new_deliveries(warehouse: Warehouse) -> list[int]:
         return [delivery.seq for delivery in build.new]
 
 
-def test_what_other_definitions_computed_is_computed_again(landed: Warehouse) -> None:
+def test_days_of_other_definitions_are_computed_again(landed: Warehouse) -> None:
     with duckdb.connect(str(landed.build_database)) as connection:
         connection.execute("create schema state; create table state.project as select 'an earlier release' as version")
         # kept otherwise then
@@ -53,7 +53,7 @@ def test_what_other_definitions_computed_is_computed_again(landed: Warehouse) ->
     assert new_deliveries(landed) == [1, 2], "nothing is finished before it is published"
 
 
-def test_what_these_definitions_computed_stays(landed: Warehouse) -> None:
+def test_days_of_these_definitions_stay(landed: Warehouse) -> None:
     new_deliveries(landed)
     first = min(list_deliveries(landed.root), key=lambda delivery: delivery.seq)
     with duckdb.connect(str(landed.build_database)) as connection:
@@ -271,7 +271,7 @@ def test_a_build_database_that_is_open_elsewhere_may_be_opened_later(landed: War
         (ModelError("test assert_intervals of marts.dim_drives: 2 rows break it, such as: drive_id a; the last publication stays"), False),
     ],
 )
-def test_want_of_room_or_memory_is_told_from_data_that_break_a_law(landed: Warehouse, error: Exception, is_hindered: bool) -> None:
+def test_lack_of_room_or_memory_differs_from_data_that_break_a_law(landed: Warehouse, error: Exception, is_hindered: bool) -> None:
     with pytest.raises(ModelError) as told, explaining(landed):
         raise error
     assert isinstance(told.value, Hindered) == is_hindered

@@ -38,7 +38,7 @@ def said(monkeypatch: pytest.MonkeyPatch, publication: object) -> str | None:
         (timedelta(hours=50), True),
     ],
 )
-def test_what_is_published_is_stale_beyond_the_allowed_hours(monkeypatch: pytest.MonkeyPatch, behind: timedelta, is_stale: bool) -> None:
+def test_a_publication_is_stale_beyond_the_allowed_hours(monkeypatch: pytest.MonkeyPatch, behind: timedelta, is_stale: bool) -> None:
     last = END - timedelta(hours=1) - behind
     told = said(monkeypatch, SimpleNamespace(last_hour_utc=last))
     assert (told is not None) == is_stale
@@ -46,11 +46,11 @@ def test_what_is_published_is_stale_beyond_the_allowed_hours(monkeypatch: pytest
         assert told.startswith(f"the last hour published is {last:%Y-%m-%d %H:%M}, ") and told.endswith(f" before 2026-01-05 12:00{LOOK}")
 
 
-def test_it_says_by_how_much(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stale_publication_is_reported_with_its_lag(monkeypatch: pytest.MonkeyPatch) -> None:
     told = said(monkeypatch, SimpleNamespace(last_hour_utc=END - timedelta(hours=5)))
     assert told == f"the last hour published is 2026-01-05 07:00, 4 h before 2026-01-05 12:00{LOOK}"
 
 
 @pytest.mark.parametrize("publication", [None, SimpleNamespace(last_hour_utc=None)])
-def test_nothing_published_is_said(monkeypatch: pytest.MonkeyPatch, publication: object) -> None:
+def test_a_missing_publication_is_reported(monkeypatch: pytest.MonkeyPatch, publication: object) -> None:
     assert said(monkeypatch, publication) == f"no hour is published yet{LOOK}"

@@ -150,9 +150,7 @@ def test_deep_scrub_and_recovery_are_events_of_the_drives_they_touch(tmp_path: P
         ({"health": "HEALTH_OK"}, "document", '{"health": "HEALTH_OK"}'),
     ],
 )
-def test_what_is_broken_is_named_and_costs_nothing_else(
-    document: Any, column: str, value: str, tmp_path: Path, warehouse: Warehouse
-) -> None:
+def test_broken_input_is_named_and_costs_nothing_else(document: Any, column: str, value: str, tmp_path: Path, warehouse: Warehouse) -> None:
     summary = ingest("ceph", put(tmp_path, {0: [[metadata(7)], perf(o7=1)], 60: [document]}), warehouse.path)
     (rejected,) = warehouse.table("rejected_records").to_dicts()
     assert (rejected["column"], rejected["value"]) == (column, value) and rejected["row"] >= 3

@@ -76,7 +76,7 @@ def test_five_minutes_hold_the_intervals_that_end_in_them(warehouse: Warehouse, 
     assert warehouse.live()["write_ios"].to_list() == [91]
 
 
-def test_what_sar_saw_of_ten_minutes_tells_nothing_of_five(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_ten_minutes_of_sar_give_no_samples_of_five(warehouse: Warehouse, tmp_path: Path) -> None:
     lines = [f"web1;{seconds};{UNIX + end};sda;{rate};1.00;1.00;2.00" for seconds, end, rate in ((600, 600, "9.00"), (301, 902, "3.00"))]
     (tmp_path / "sadf.csv").write_text("\n".join(["# hostname;interval;timestamp;DEV;tps;rkB/s;wkB/s;await", *lines]) + "\n")
     ingest("sysstat", tmp_path / "sadf.csv", warehouse.path, source_options=FIVE_MINUTES)
@@ -226,7 +226,7 @@ def test_samples_of_an_hour_that_the_gate_rejects_go_with_it(warehouse: Warehous
     assert kept == [("web1/sda", 10, 12), ("web1/sda", 11, 12), ("web1/sdb", 10, 12)]
 
 
-def test_what_is_not_asked_for_is_not_kept(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_samples_are_kept_only_on_request(warehouse: Warehouse, tmp_path: Path) -> None:
     ingest("diskstats", diskstats(tmp_path, snapshot(0, ("sda", 0, 0)), snapshot(5, ("sda", 9, 9))), warehouse.path)
     (delivery,) = warehouse.path.glob("raw/deliveries/*")
     assert sorted(path.name for path in delivery.iterdir()) == ["delivery.json", "drive_hours", "ingested_files.parquet"]

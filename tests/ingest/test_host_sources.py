@@ -145,7 +145,7 @@ def test_roles_follow_the_layout(level: str, algorithm: int, roles: list[str], t
     ]
 
 
-def test_a_change_is_told_once_and_a_rebuild_with_its_span(tmp_path: Path, warehouse: Warehouse) -> None:
+def test_a_change_is_one_event_and_a_rebuild_has_its_span(tmp_path: Path, warehouse: Warehouse) -> None:
     def look(minute: int, devices: str, more: str = "", again: str = "") -> str:
         working = "[2/1] [U_]" if more or "(F)" in devices else "[2/2] [UU]"
         return f"TS {TS + 60 * minute}{again}\nmd0 : active raid1 {devices}\n  99 blocks {working}\n{more}"
@@ -225,7 +225,7 @@ def test_an_array_whose_first_look_is_cut_off_is_first_seen_by_the_next(tmp_path
     assert not warehouse.stored("drive_events").height
 
 
-def test_what_mdadm_cut_off_is_turned_away_and_the_rest_is_taken(tmp_path: Path, warehouse: Warehouse) -> None:
+def test_lines_that_mdadm_cut_off_are_rejected_and_the_rest_lands(tmp_path: Path, warehouse: Warehouse) -> None:
     text = (
         "MD_LEVEL=raid1\nMD_DEVICES=2\nMD_UUID=aaaaaaaa:bbbbbbbb:cccccccc:dddddddd\n"
         "MD_DEVICE_sda_ROLE=0\nMD_DEVICE_sda_DEV=/dev/sda\nMD_DEVICE_sdb_ROLE=1\n"
@@ -311,7 +311,7 @@ def test_a_message_of_the_kernel_within_says_of_nobody_that_it_left(form: str, t
 
 
 @pytest.mark.parametrize("form", [AN_EXPORT, A_DETAIL], ids=["export", "detail"])
-def test_what_mdadm_says_and_proc_mdstat_may_stand_in_one_look(form: str, tmp_path: Path, warehouse: Warehouse) -> None:
+def test_mdadm_and_proc_mdstat_may_stand_in_one_look(form: str, tmp_path: Path, warehouse: Warehouse) -> None:
     (file,) = ingest("mdadm", given(tmp_path, mdadm=f"TS {TS}\n{form}{AN_MDSTAT}"), warehouse.path).files
     assert file.rows_rejected == 0
     groups = {row["drive_id"]: row["raid_group_id"] for row in warehouse.live("drives").iter_rows(named=True)}
@@ -319,7 +319,7 @@ def test_what_mdadm_says_and_proc_mdstat_may_stand_in_one_look(form: str, tmp_pa
     assert groups["web1/sda"] == "28e3d114:1c759193:a00d6429:f4be42e7"
 
 
-def test_a_whole_look_tells_who_has_left_and_which_array_is_gone(tmp_path: Path, warehouse: Warehouse) -> None:
+def test_a_whole_look_shows_departed_drives_and_arrays(tmp_path: Path, warehouse: Warehouse) -> None:
     less = A_DETAIL.replace("Working Devices : 5", "Working Devices : 4").replace("sync   /dev/sdf", "sync   ").replace(
         "       5       8       80        5      active sync   ", "       -       0        0        5      removed"
     )  # fmt: skip
@@ -394,7 +394,7 @@ def test_an_nvme_controller_names_itself_and_a_sas_drive_its_logical_unit(tmp_pa
     assert names == [("web1/nvme3", "NV1"), ("web1/sdz", "SAS1"), ("wwn:0x5000c500aaaa0001", "SAS1")]
 
 
-def test_what_smartctl_decoded_counts_before_the_packed_value(tmp_path: Path, warehouse: Warehouse) -> None:
+def test_decoded_values_of_smartctl_precede_packed_ones(tmp_path: Path, warehouse: Warehouse) -> None:
     packed = 7 << 40
     rows = [
         (9, "Power_On_Hours", packed + 1234, "1234 (9 8 7)"), (240, "Head_Flying_Hours", packed + 1200, "1200h+05m+01.000s"),
@@ -567,7 +567,7 @@ def test_garbled_lines_are_turned_away_and_repeated_ones_counted(tmp_path: Path,
     ]  # fmt: skip
 
 
-def test_what_a_message_of_the_kernel_tore_is_turned_away(tmp_path: Path, warehouse: Warehouse) -> None:
+def test_lines_torn_by_a_kernel_message_are_rejected(tmp_path: Path, warehouse: Warehouse) -> None:
     good = snapshot(0, ("sda", 100, 1000, 0, 0), ("sdb", 100, 1000, 0, 0)) + snapshot(60, ("sda", 200, 2000, 0, 0))
     torn = [
         "   8      32 sd", f"8 16 {MESSAGE} sdb 200 0 1600 2000 0 0 0 0 0 5 6", "8 16 sdb 200 0 1600 20[ 1234.5] sd 1:0:0:0: x", MESSAGE,
@@ -631,7 +631,7 @@ def test_a_mapping_names_drives_and_puts_them_into_groups(tmp_path: Path, wareho
     assert warehouse.live("drives").filter(pl.col("drive_id") == "S3")["raid_group_id"].to_list() == ["pool-0"]
 
 
-def test_what_a_mapping_says_without_a_group_lands_too(tmp_path: Path, warehouse: Warehouse) -> None:
+def test_a_mapping_without_a_group_lands_too(tmp_path: Path, warehouse: Warehouse) -> None:
     text = "host,device,drive_id,role,enclosure,model,site,slot\nweb1,sda,S1,data,shelf-3,MODELX,fra1,\n,,S2,,shelf-3,,,\n"
     text += "web1,/dev/sdd1,,,,,,7\nweb1,nvme0n1p2,S3,,,,,\nweb2,,S4,,,,,\n,,S5,,,,,\n"
     summary = ingest("mapping", given(tmp_path, map__csv=text), warehouse.path)

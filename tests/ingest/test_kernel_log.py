@@ -131,7 +131,7 @@ AT = "2026-01-05T10:00:{:02}+00:00 web1 kernel: "
         ("md/raid1:md127: Disk failure on sdb1, disabling device.", "sdb", "other"),
     ],
 )
-def test_a_line_tells_of_an_event(message: str, device: str, event_type: str, warehouse: Warehouse, tmp_path: Path) -> None:
+def test_a_line_gives_its_event(message: str, device: str, event_type: str, warehouse: Warehouse, tmp_path: Path) -> None:
     land(warehouse, tmp_path, AT.format(0) + message + "\n")
     assert events(warehouse) == [(f"web1/{device}", datetime(*TEN), event_type)]
 
@@ -188,7 +188,7 @@ def test_sata_and_usb_ports_are_followed_to_the_drive(warehouse: Warehouse, tmp_
         [f"2026-01-05T10:00:00+00:00 web1 sudo[7]: {TIMEOUT}", f"2026-01-05T10:00:01+00:00 web1 kernel: {TIMEOUT}"],
     ],
 )
-def test_who_quotes_the_kernel_is_not_the_kernel(others: list[str], warehouse: Warehouse, tmp_path: Path) -> None:
+def test_a_quotation_of_the_kernel_is_no_message_of_it(others: list[str], warehouse: Warehouse, tmp_path: Path) -> None:
     summary = land(warehouse, tmp_path, "\n".join(others) + "\n", year="2026", timezone="UTC")
     assert (summary.rows_accepted, summary.rows_rejected) == (len(others) - 1, 0)
     assert [at.second for _, at, _ in events(warehouse)] == [1] * (len(others) - 1)  # type: ignore[attr-defined]
@@ -280,7 +280,7 @@ def test_real_logs_line_by_line(warehouse: Warehouse) -> None:
     assert noted["kernel_md_failure.log"] == (3, "7")  # ten lines
 
 
-def test_what_was_collected_is_of_the_host_it_was_collected_as(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_a_collected_log_belongs_to_the_host_of_its_collection(warehouse: Warehouse, tmp_path: Path) -> None:
     folder = tmp_path / "web1.20260105T100000Z"
     folder.mkdir()
     line = json.dumps({"__REALTIME_TIMESTAMP": "1767607200000000", "_HOSTNAME": "localhost", "MESSAGE": TIMEOUT})

@@ -113,7 +113,7 @@ DAMAGE = st.lists(
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_every_marked_row_is_told_of(name: str, tmp_path: Path) -> None:
+def test_every_marked_row_is_reported(name: str, tmp_path: Path) -> None:
     form = FORMATS[name]
     path = tmp_path / "text.txt"
 
@@ -152,7 +152,7 @@ def test_every_marked_row_is_told_of(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_row_that_is_broken_anywhere_is_told_of(name: str, tmp_path: Path) -> None:
+def test_a_row_that_is_broken_anywhere_is_reported(name: str, tmp_path: Path) -> None:
     form, path = FORMATS[name], tmp_path / "text.txt"
     path.write_text(form.good)
     _, count = form.read(path)
@@ -188,7 +188,7 @@ MDSTAT = (
 
 
 @pytest.mark.parametrize(("name", "good"), [("detail", DETAIL), ("export", EXPORT), ("mdstat", MDSTAT)], ids=["detail", "export", "mdstat"])
-def test_an_array_beside_a_damaged_one_is_told_of_and_nobody_has_left(name: str, good: str, tmp_path: Path) -> None:
+def test_an_array_beside_a_damaged_one_is_read_and_no_drive_leaves(name: str, good: str, tmp_path: Path) -> None:
     lines = good.splitlines(keepends=True)
     marked = (
         good.replace("sd", "xvd")

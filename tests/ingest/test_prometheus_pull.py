@@ -324,7 +324,7 @@ WHO = {"__name__": "node_disk_reads_completed_total", "instance": "web:9100", "d
         (matrix(WHO, [[None, "1"]]), "no known shape"),
     ],
 )  # fmt: skip
-def test_what_is_no_answer_is_an_error_that_says_so(broken: tuple[int, dict[str, str], bytes], said: str, warehouse: Warehouse) -> None:
+def test_an_invalid_answer_is_an_error_with_its_reason(broken: tuple[int, dict[str, str], bytes], said: str, warehouse: Warehouse) -> None:
     with serving(Server(a_fleet(), lambda path, parameters, before: broken)) as server, pytest.raises(IngestError, match=said):
         land(server, warehouse)
     assert not list(warehouse.path.glob("raw/deliveries/*"))
@@ -515,7 +515,7 @@ def test_hidden_paths_count_where_their_nvme_head_counts_nothing(is_counted_twic
     assert warehouse.live("drives")["drive_id"].unique().to_list() == ["S7"]
 
 
-def test_members_of_an_array_are_a_group_and_its_spare_is_told(warehouse: Warehouse) -> None:
+def test_members_of_an_array_are_a_group_with_its_spare(warehouse: Warehouse) -> None:
     fleet = a_fleet()
     for n, role in enumerate(("0", "1", "spare")):
         key = labels("drivetail_md_member", instance="web:9100", device=f"sd{'abc'[n]}1", md="md0", uuid="aa:bb:cc:dd", role=role)

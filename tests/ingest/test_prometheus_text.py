@@ -152,7 +152,7 @@ def test_labels_that_cannot_be_read_cost_their_line(warehouse: Warehouse, tmp_pa
     ]
 
 
-def test_a_clock_of_the_next_block_tells_when(warehouse: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clock_of_the_next_block_gives_the_time(warehouse: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # half a scrape, and a little
     monkeypatch.setattr("ingest.reading.readers.BLOCK_BYTES", 220)
     scrapes = [lines(reads=100 * n, read_seconds=n) + f"node_time_seconds {T + 1800 * n}\n" for n in range(3)]

@@ -203,7 +203,7 @@ def elsewhere(path: str, parameters: dict[str, str], before: int) -> tuple[int, 
 
 @pytest.mark.parametrize("fault", [echo, error_answer, warning, no_matrix, elsewhere, lambda *_: (401, {}, b""), lambda *_: None])
 @pytest.mark.parametrize("given", [{TOKEN: SENT}, {USER: "ada", PASSWORD: SENT}, {TOKEN: f"{SENT}\n"}])
-def test_no_credential_is_told_whatever_happens(
+def test_no_credential_is_shown_whatever_happens(
     given: dict[str, str],
     fault: Fault,
     authority: Authority,

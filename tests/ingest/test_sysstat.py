@@ -210,7 +210,7 @@ def test_sadf_lines_upright_and_lying(warehouse: Warehouse, tmp_path: Path) -> N
     assert rejected == [(2, "timestamp"), (3, "timestamp"), (4, "tps"), (5, "interval")]
 
 
-def test_what_is_cut_off_or_comes_twice_costs_itself(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_cut_off_and_repeated_input_costs_itself(warehouse: Warehouse, tmp_path: Path) -> None:
     whole = sadf(interval(H + timedelta(minutes=10)), interval(H + timedelta(minutes=20)))
     summary = land(warehouse, tmp_path, whole[: whole.rindex('"wkB"')], whole)
     assert counts(summary) == (4, 2, 1, 1, 0)
@@ -331,7 +331,7 @@ MESSAGE = "[ 1234.5] sd 1:0:0:0: [sda] tag#9 FAILED Result: hostbyte=DID_TIME_OU
         (BANNER + "10:00:00 tps rtps\n10:10:00 1.00 2.00\nAverage: 1.00 2.00\n" + SAR_HEADER + sar_line(10), (1, 1, 0)),
     ],
 )  # fmt: skip
-def test_what_is_not_whole_is_turned_away(text: str, counted: tuple[int, int, int], warehouse: Warehouse, tmp_path: Path) -> None:
+def test_incomplete_input_is_rejected(text: str, counted: tuple[int, int, int], warehouse: Warehouse, tmp_path: Path) -> None:
     assert counts(land(warehouse, tmp_path, text)) == (*counted, 0, 0)
     assert warehouse.live()["latency_us"].to_list() == [25_430.0]
 
@@ -379,7 +379,7 @@ def test_iostats_own_text_is_named(warehouse: Warehouse, tmp_path: Path) -> None
         ({"interval": "10s", "began": "soon"}, "--began soon"),
     ],
 )  # fmt: skip
-def test_how_iostat_was_run_is_told_whole(given: dict[str, str], said: str, warehouse: Warehouse, tmp_path: Path) -> None:
+def test_incomplete_iostat_options_are_refused(given: dict[str, str], said: str, warehouse: Warehouse, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("x")
     with pytest.raises(IngestError, match=said):
         ingest("sysstat", tmp_path / "a.txt", warehouse.path, source_options=given)
@@ -389,7 +389,9 @@ def test_how_iostat_was_run_is_told_whole(given: dict[str, str], said: str, ware
     ("began", "zone", "hour"),
     [("2026-01-05T11:50:00+01:00", None, H), ("2026-01-05T10:50:00", None, H), ("2026-01-05 11:50", "Europe/Berlin", H)],
 )
-def test_iostat_without_times_is_told_them(began: str, zone: str | None, hour: datetime, warehouse: Warehouse, tmp_path: Path) -> None:
+def test_iostat_without_times_takes_them_from_options(
+    began: str, zone: str | None, hour: datetime, warehouse: Warehouse, tmp_path: Path
+) -> None:
     disk = [{"disk_device": "sda", "r/s": 1, "w/s": 0, "r_await": 3, "w_await": 0}]
     text = sadf(*[{"disk": disk}] * 4).replace('"file-date"', '"date"')
     path = tmp_path / "web1.json"
@@ -447,7 +449,7 @@ def test_real_output_of_every_tool(warehouse: Warehouse) -> None:
     assert vda[2:4] == (707, pytest.approx(1000 * (306 * 1.55 + 269 * 0.92 + 101 * 0.27 + 31 * 0.52) / 707))
 
 
-def test_a_file_that_was_refused_is_read_when_it_is_told_the_order(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_a_refused_file_is_read_once_its_order_is_given(warehouse: Warehouse, tmp_path: Path) -> None:
     path = tmp_path / "web1.txt"
     path.write_text(BANNER.replace("2026-01-05", "01/05/26") + "10:00:00 DEV tps await\n10:10:00 sda 1 1\n")
     given = [{"timezone": "UTC"}, {"timezone": "UTC"}, {"timezone": "UTC", "date_order": "dmy"}, {"timezone": "UTC"}]

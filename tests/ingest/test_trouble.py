@@ -80,7 +80,7 @@ def test_a_full_disk_makes_no_file_of_samples_unreadable(warehouse: Warehouse, t
     assert ingest("prometheus", tmp_path / "in", warehouse.path).rows_accepted == 3
 
 
-def test_what_needs_more_memory_than_there_is_makes_no_file_unreadable(
+def test_lack_of_memory_makes_no_file_unreadable(
     warehouse: Warehouse, bundle: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     delivery = bundle({"drive_hours.csv": rows(range(2))})

@@ -133,7 +133,9 @@ def test_histograms_of_influx_give_reads_and_their_mean(is_summed: bool, tmp_pat
         ("zpool_latency,le=0.1,name=tank,path=/de", 1, "line", "zpool_latency,le=0.1,name=tank,path=/de"),
     ],
 )
-def test_what_is_broken_is_named(text: str, row: int, column: str, value: str, tmp_path: Path, warehouse: Warehouse) -> None:
+def test_a_broken_value_is_rejected_by_its_place(
+    text: str, row: int, column: str, value: str, tmp_path: Path, warehouse: Warehouse
+) -> None:
     ingest("zfs", put(tmp_path, text), warehouse.path)
     rejected = warehouse.table("rejected_records").select("row", "column", "value").rows()
     assert (row, column, value) in rejected

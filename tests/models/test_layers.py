@@ -141,7 +141,7 @@ def test_the_fleet_and_the_lab_read_nothing_of_each_other() -> None:
         assert [node.name for node in own if any(re.search(rf"\b{schema}\.", node.sql) for schema in named)] == []
 
 
-def test_what_is_stored_has_a_day() -> None:
+def test_stored_models_have_a_day() -> None:
     assert not [node.name for node in models_of() if node.made in STORED and "day_utc" not in node.columns]
 
 

@@ -106,7 +106,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Br
         yield url, Bracket(before, began, ends, look()), uuid
 
 
-def test_what_is_ingested_lies_between_what_the_kernel_counted(
+def test_ingested_counts_lie_between_two_reads_of_the_kernel(
     measured: tuple[str, Bracket, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url, kernel, uuid = measured

@@ -90,7 +90,7 @@ def test_drive_hours_of_a_server_are_those_of_the_arrays(day: tuple[Path, str]) 
 
 
 @pytest.mark.parametrize("written", ["dump", "openmetrics"])
-def test_what_promtool_writes_and_reads_lands_as_what_the_server_tells(day: tuple[Path, str], written: str, tmp_path: Path) -> None:
+def test_a_promtool_dump_lands_as_the_servers_answers_do(day: tuple[Path, str], written: str, tmp_path: Path) -> None:
     folder, url = day
     files = sorted(folder.glob("*.om"))
     if written == "dump":
@@ -108,7 +108,7 @@ def states(findings: list[Finding]) -> dict[str, str]:
     return {finding.check: finding.state for finding in findings}
 
 
-def test_the_doctor_finds_what_the_server_can_tell(day: tuple[Path, str]) -> None:
+def test_the_doctor_finds_the_data_of_the_server(day: tuple[Path, str]) -> None:
     _, url = day
     now = START + timedelta(hours=30)
     found = diagnose(url, Selection(), 3, now)

@@ -311,7 +311,7 @@ def test_a_folder_named_like_a_pattern_is_refused_unchanged(fleet: Fleet, tmp_pa
 
 @pytest.mark.soak
 @pytest.mark.parametrize(("spread_us", "most_blocks"), [(100, 0), (500, 4)])
-def test_what_a_publication_writes_does_not_grow_with_the_hours_of_history(spread_us: int, most_blocks: int, tmp_path: Path) -> None:
+def test_bytes_of_a_publication_do_not_grow_with_the_history(spread_us: int, most_blocks: int, tmp_path: Path) -> None:
     """The same drives, day after day: the file does not hold their hours, it shows them where they lie. Of drives that are never slow it
     holds nothing more; of others, each slow for an hour now and then, it holds these slowdowns.
     """

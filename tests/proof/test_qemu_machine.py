@@ -178,7 +178,7 @@ def test_the_throttled_drive_is_slow_and_no_other(published: duckdb.DuckDBPyConn
     assert slow == [(SLOWED,)], f"{slowdowns}"
 
 
-def test_the_raid_groups_are_those_that_mdadm_told(hosts: Path, published: duckdb.DuckDBPyConnection) -> None:
+def test_the_raid_groups_are_those_of_mdadm(hosts: Path, published: duckdb.DuckDBPyConnection) -> None:
     told = {re.search(r"^MD_UUID=(\S+)", (hosts / host / "mdadm").read_text(), re.MULTILINE)[1] for host in ("held", "free")}
     groups = published.execute("select raid_group_id, raid_level, data_drive_count from marts.dim_raid_groups").fetchall()
     assert len(told) == 2 and sorted(groups) == [(uuid, "raid6, rotating parity", 6) for uuid in sorted(told)]

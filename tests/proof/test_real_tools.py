@@ -142,7 +142,7 @@ def assert_rates(row: dict[str, Any], kernel: Bracket, drive: str, ways: dict[st
 
 
 @pytest.mark.parametrize("tool", ["sadf -j", "sadf -d", "sar"])
-def test_what_sar_has_kept_is_what_the_kernel_counted(tool: str, measured: Measured, warehouse: Warehouse) -> None:
+def test_sar_gives_the_kernels_counts(tool: str, measured: Measured, warehouse: Warehouse) -> None:
     kept = str(measured.folder / "sa")
     command = ["sar", "-d", "-f", kept] if tool == "sar" else [*tool.split(), kept, "--", "-d"]
     told = warehouse.path.with_name("told.txt")
@@ -153,7 +153,7 @@ def test_what_sar_has_kept_is_what_the_kernel_counted(tool: str, measured: Measu
     assert_rates(row_of(warehouse, drive), measured.sadc, drive, {"": ("read", "write", "discard")})
 
 
-def test_what_iostat_printed_is_what_the_kernel_counted(measured: Measured, warehouse: Warehouse) -> None:
+def test_iostat_gives_the_kernels_counts(measured: Measured, warehouse: Warehouse) -> None:
     ingest("sysstat", measured.folder / "iostat.json", warehouse.path)
     drive = measured.iostat.busiest()
     assert_rates(row_of(warehouse, drive), measured.iostat, drive, {"read": ("read",), "write": ("write",)})

@@ -111,7 +111,7 @@ def test_a_clock_that_jumps_moves_no_number(site: Site, hours: float) -> None:
 
 
 @pytest.mark.parametrize("damage", ["gone", "garbage"])
-def test_what_readers_open_is_published_again(site: Site, damage: str) -> None:
+def test_the_file_that_readers_open_is_published_again(site: Site, damage: str) -> None:
     site.published.unlink()
     if damage == "garbage":
         site.published.write_bytes(b"not a database" * 1000)

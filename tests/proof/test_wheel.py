@@ -71,7 +71,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     return Installed(wheel, root / "venv", folder, refusing("dbt", root / "no-dbt"))
 
 
-def test_it_brings_one_package_and_no_model_of_the_user(installed: Installed) -> None:
+def test_the_wheel_has_one_package_and_no_model_of_the_user(installed: Installed) -> None:
     names = zipfile.ZipFile(installed.wheel).namelist()
     assert {name.split("/")[0] for name in names} == {"drivetail", "drivetail-0.1.0.dist-info", "drivetail-0.1.0.data"}
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
@@ -123,7 +123,7 @@ def test_commands_work_beside_packages_of_the_same_names_without_dbt(installed: 
     assert module.stdout.startswith("drivetail, version ")
 
 
-def test_what_needs_an_extra_says_which(installed: Installed) -> None:
+def test_a_command_without_its_extra_names_it(installed: Installed) -> None:
     (installed.folder / "bundle").mkdir()
     (installed.folder / "bundle" / "drive_hours.csv").write_text(
         "hour_utc,drive_id,raid_group_id,read_ios,write_ios,latency_us\n2026-01-05T00:00:00,d1,g1,10,10,100\n"

@@ -35,7 +35,7 @@ def without_dbt(tmp_path: Path) -> dict[str, str]:
     return {**environment(), "PYTHONPATH": path, "DRIVETAIL_WAREHOUSE": "warehouse"}
 
 
-def test_what_runs_in_production_works_where_dbt_cannot_be_imported(without_dbt: dict[str, str], tmp_path: Path) -> None:
+def test_production_commands_work_where_dbt_cannot_be_imported(without_dbt: dict[str, str], tmp_path: Path) -> None:
     compile_models()
     for line in COMMANDS:
         done = subprocess.run(command(*line.split()), cwd=tmp_path, env=without_dbt, capture_output=True, text=True, timeout=600)

@@ -53,7 +53,7 @@ def test_a_held_delivery_is_one_clear_line_and_a_problem(held: Result, warehouse
 
 
 @pytest.mark.parametrize("verb", ["release", "drop"])
-def test_the_commands_that_status_tells_work_as_they_stand(verb: str, held: Result, warehouse: Warehouse) -> None:
+def test_the_commands_that_status_names_work_as_they_stand(verb: str, held: Result, warehouse: Warehouse) -> None:
     (row,) = json.loads(drivetail("status", "--json", "-w", warehouse.path).stdout)["quarantined"]["rows"]
     command = shlex.split(row[verb].replace("NAME", "ada").replace("WHY", "'it is <so>'"))
     assert command[:2] == ["drivetail", verb]
@@ -72,7 +72,7 @@ def test_the_commands_that_status_tells_work_as_they_stand(verb: str, held: Resu
     assert "by ada" in page and "it is &lt;so&gt;" in page
 
 
-def test_a_number_that_is_not_held_is_told(warehouse: Warehouse, held: Result) -> None:
+def test_a_number_that_is_not_held_is_named(warehouse: Warehouse, held: Result) -> None:
     for verb in ("release", "drop"):
         told = drivetail(verb, 7, "--by", "ada", "--note", "so", "-w", warehouse.path)
         assert told.exit_code == 1

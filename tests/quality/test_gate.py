@@ -143,7 +143,7 @@ def test_releasing_still_rejects_single_rows(bundle: Bundle, warehouse: Warehous
     assert (done.rows_accepted, done.rows_rejected) == (DRIVES, 1)
 
 
-def test_what_is_held_is_not_held_twice_wherever_it_comes_from(bundle: Bundle, warehouse: Warehouse) -> None:
+def test_a_held_delivery_is_not_held_twice_from_any_place(bundle: Bundle, warehouse: Warehouse) -> None:
     folder = bundle({**in_ms(0), "drive_events.csv": "occurred_at,drive_id,event_type\n"})
     gated(warehouse, folder)
     copy = bundle({path.name: path.read_bytes() for path in folder.iterdir()})
@@ -174,7 +174,7 @@ def test_dropped_files_stay_out_but_the_contract_takes_them(bundle: Bundle, ware
     assert ingest("bundle", [folder], warehouse.path).rows_accepted == DRIVES
 
 
-def test_what_is_held_counts_as_no_duplicate(bundle: Bundle, warehouse: Warehouse, other: Warehouse) -> None:
+def test_a_held_delivery_makes_no_duplicates(bundle: Bundle, warehouse: Warehouse, other: Warehouse) -> None:
     """A row that a held delivery has too is new when it comes, and the held one's is the duplicate once it is released."""
     held = bundle({"drive_hours.parquet": pl.concat([fleet(0, latency_us=4.0), fleet(0).head(3)])})
     good = bundle(hours(0))
@@ -207,7 +207,7 @@ PASSING: dict[str, list[Files]] = {
 
 
 @pytest.mark.parametrize("case", PASSING)
-def test_what_happens_to_sound_fleets_passes(case: str, bundle: Bundle, warehouse: Warehouse) -> None:
+def test_events_of_sound_fleets_pass(case: str, bundle: Bundle, warehouse: Warehouse) -> None:
     for number, files in enumerate(PASSING[case], 1):
         summary = gated(warehouse, bundle(files))
         assert [held.reasons for held in summary.held] == []
@@ -239,7 +239,7 @@ HOLDING: dict[str, tuple[Files, str]] = {
 
 
 @pytest.mark.parametrize("case", HOLDING)
-def test_what_no_sound_fleet_sends_is_held(case: str, bundle: Bundle, warehouse: Warehouse) -> None:
+def test_implausible_deliveries_are_held(case: str, bundle: Bundle, warehouse: Warehouse) -> None:
     ingest("bundle", [bundle({**hours(*range(24)), "drives.parquet": inventory()})], warehouse.path)
     files, reason = HOLDING[case]
     (held,) = gated(warehouse, bundle(files)).held

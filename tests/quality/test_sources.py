@@ -178,7 +178,7 @@ DELIVERIES: dict[str, Callable[[Path, bool], None]] = {
 }
 
 
-def test_there_is_a_delivery_of_every_source() -> None:
+def test_every_source_has_a_delivery() -> None:
     assert set(DELIVERIES) == set(SOURCES)
 
 

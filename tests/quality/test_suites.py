@@ -158,7 +158,7 @@ def test_planned_maintenance_is_announced_and_nothing_else_is() -> None:
         assert list(finding.rows) == list(range(40, 120)), finding.check.columns
 
 
-def test_what_is_not_known_is_left_out_and_says_so() -> None:
+def test_unknown_values_are_left_out_with_a_note() -> None:
     rows = good("drive_hours").head(3).with_columns(pl.lit(None, pl.Float64).alias("usual_latency_us"))
     found = {
         (f.check.type, f.check.columns): f for f in validate(load_suite("drive_hours", NOWHERE), rows, facts("drive_hours", rows, NOW), NOW)
@@ -221,7 +221,7 @@ def test_a_wrong_suite_names_file_expectation_and_remedy(change: dict[str, Any],
         {"type": MEDIAN, "kwargs": {"column": "read_ios", "min_value": {"$PARAMETER": "rows +"}}},
     ],
 )
-def test_what_cannot_be_computed_stops_the_ingest(change: dict[str, Any], tmp_path: Path) -> None:
+def test_a_check_that_cannot_be_computed_stops_the_ingest(change: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "suites" / "drive_hours.json"
     path.parent.mkdir()
     path.write_text(json.dumps({"expectations": [{**ENTRY, "meta": {"level": "batch"}, **change}]}))
@@ -231,7 +231,7 @@ def test_what_cannot_be_computed_stops_the_ingest(change: dict[str, Any], tmp_pa
     assert str(caught.value).startswith(str(path))
 
 
-def test_what_a_suite_may_name_is_told_in_the_guide() -> None:
+def test_columns_that_a_suite_may_use_are_in_the_guide() -> None:
     guide = (SHIPPED.parents[1] / "docs" / "quality-gate.md").read_text()
     names = {name for table in TABLES for name in columns(table, NOW)} | set(PARAMETERS)
     assert not [name for name in sorted(names) if f"`{name}`" not in guide]

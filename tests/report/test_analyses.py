@@ -140,12 +140,12 @@ def answers(fleet: Warehouse) -> dict[int, Rows]:
 
 
 @pytest.mark.parametrize("path", ANALYSES, ids=lambda path: path.stem)
-def test_it_runs_as_a_user_would(eventful: Warehouse, path: Path):
+def test_an_analysis_runs_as_a_user_would_run_it(eventful: Warehouse, path: Path):
     assert run_query(eventful, str(path), "table", None, 50)
 
 
 @pytest.mark.parametrize("number", FINDINGS)
-def test_it_is_short_and_says_what_it_asks(number: int):
+def test_an_analysis_is_short_and_names_its_question(number: int):
     lines = of_finding(number).read_text(encoding="utf-8").splitlines()
     assert lines[0].startswith(f"-- Finding {number}: ")
     assert "?" in lines[0]

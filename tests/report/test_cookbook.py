@@ -22,7 +22,7 @@ TEXT = (PROJECT / "docs/cookbook.md").read_text(encoding="utf-8")
 QUESTIONS = dict(re.findall(r"^## (\d+\. .*?)$.*?```sql\n(.*?)```", TEXT, re.DOTALL | re.MULTILINE))
 
 
-def test_there_are_as_many_as_the_title_says_in_order() -> None:
+def test_the_cookbook_has_the_number_of_questions_in_its_title() -> None:
     assert TEXT.startswith("# Thirty questions")
     assert [name.partition(".")[0] for name in QUESTIONS] == [str(number) for number in range(1, 31)]
 

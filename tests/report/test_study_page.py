@@ -144,7 +144,7 @@ def test_every_finding_has_its_query(page_file: Path):
         assert f"-- Finding {number}: " in page.words
 
 
-def test_it_says_in_words_what_differs(page_by_hand: Path):
+def test_differences_are_described_in_words(page_by_hand: Path):
     words = re.sub(r"\s+", " ", Page(page_by_hand).words)
     for sentence in (
         "Of 11 numbers of the paper that this fleet can be judged by, 7 agree and 4 differ.",
@@ -190,7 +190,7 @@ def test_markup_in_data_is_text(page_by_hand: Path):
     assert HOSTILE not in page.text
 
 
-def test_it_can_be_read_without_eyes(page_file: Path):
+def test_the_page_is_accessible_to_screen_readers(page_file: Path):
     page = Page(page_file)
     assert [attrs["id"] for tag, attrs in page.tags if tag == "section"] == SECTIONS
     assert dict(page.tags)["html"]["lang"] == "en"
@@ -284,7 +284,7 @@ def test_a_figure_without_data_says_so(eventful: Warehouse, drawn: dict[str, Any
 
 
 @pytest.mark.parametrize("width", [420, *(pytest.param(width, marks=pytest.mark.soak) for width in (800, 1180))])
-def test_it_opens_offline_without_a_complaint(browser: Any, page_file: Path, width: int):
+def test_the_page_opens_offline_without_an_error(browser: Any, page_file: Path, width: int):
     page, troubles = opened(browser, page_file, width)
     assert troubles == []
     sizes = page.eval_on_selector_all(".plotly-graph-div", "all => all.map(one => [one.id, one._fullLayout.width, one.clientWidth])")

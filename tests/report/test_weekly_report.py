@@ -72,7 +72,7 @@ def value(warehouse: Warehouse, query: str) -> Any:
 # Which week, which file
 
 
-def test_it_is_written_for_the_last_complete_week(eventful: Warehouse, eventful_report: Path):
+def test_the_report_is_of_the_last_complete_week(eventful: Warehouse, eventful_report: Path):
     assert eventful_report == eventful.root / "reports" / "2026-W03.html"
     assert eventful_report.stat().st_size > 200_000
     assert sorted(path.name for path in eventful_report.parent.iterdir()) == ["2026-W03.html", "2026-W03.json"]
@@ -198,7 +198,7 @@ def test_delivered_rows_add_up(eventful: Warehouse):
     )
 
 
-def test_it_has_every_section_in_order_and_fills_it(eventful_report: Path):
+def test_the_report_has_every_section_in_order_and_fills_it(eventful_report: Path):
     page = Page(eventful_report)
     sections = [str(attrs["id"]) for tag, attrs in page.tags if tag == "section"]
     assert [name for name in sections if not re.fullmatch(r"(drive|group)-\d+", name)] == SECTIONS
@@ -262,7 +262,7 @@ def test_the_costliest_drives_come_with_what_speaks_for_a_decision(eventful: War
     assert first["longest_interval_hours"] >= 1
 
 
-def test_what_is_decided_after_a_publication_was_not_known_then(eventful: Warehouse, numbers: dict[str, Any]):
+def test_a_decision_after_a_publication_is_not_in_its_report(eventful: Warehouse, numbers: dict[str, Any]):
     """The questions of a report of today beside those of one as known before the decision."""
     drawn = {row["drive_id"] for row in numbers["drives"]["rows"]}
     first = next(row["drive_id"] for row in numbers["candidates"]["rows"] if row["drive_id"] in drawn)
@@ -315,7 +315,7 @@ def test_a_time_is_taken_as_it_is_printed(eventful: Warehouse, given: str, said:
     assert result.exit_code and said in result.output
 
 
-def test_what_is_kept_is_told_again_unless_more_had_landed_by_then(
+def test_a_kept_publication_is_reported_unless_more_had_landed_then(
     eventful: Warehouse, tmp_path: Path, quiet_bundle: Callable[[Path, range], Path], monkeypatch: pytest.MonkeyPatch
 ):
     built: list[datetime] = []
@@ -344,7 +344,7 @@ def test_what_is_kept_is_told_again_unless_more_had_landed_by_then(
 
 
 @pytest.mark.soak
-def test_a_report_is_told_again_with_what_had_landed_then(tmp_path: Path, quiet_bundle: Callable[[Path, range], Path]):
+def test_a_report_of_a_past_time_has_only_what_had_landed_then(tmp_path: Path, quiet_bundle: Callable[[Path, range], Path]):
     """Ten hours came, then two more, then a decision; both are built. Told as known after the first: forty rows, nothing decided."""
     warehouse = Warehouse(tmp_path / "warehouse")
     ingest("bundle", [quiet_bundle(tmp_path / "first", range(10))], warehouse.root)
@@ -380,7 +380,7 @@ def test_a_pdf_is_the_page_printed_with_every_figure(browser: Any, eventful_repo
     page.close()
 
 
-def test_it_can_be_read_without_eyes(eventful_report: Path):
+def test_the_page_is_accessible_to_screen_readers(eventful_report: Path):
     page = Page(eventful_report)
     assert dict(page.tags)["html"]["lang"] == "en"
     named = [attrs for _, attrs in page.tags if "tabindex" in attrs or attrs.get("class") == "plotly-graph-div"]
@@ -453,7 +453,9 @@ def test_markup_in_names_is_text(hostile_report: Path, hostile_names: tuple[str,
         ("hostile", ((1180, "light"),)),
     ],
 )
-def test_it_opens_offline_without_a_complaint(browser: Any, request: pytest.FixtureRequest, fleet: str, seen: tuple[tuple[int, str], ...]):
+def test_the_page_opens_offline_without_an_error(
+    browser: Any, request: pytest.FixtureRequest, fleet: str, seen: tuple[tuple[int, str], ...]
+):
     path = request.getfixturevalue(f"{fleet}_report")
     for width, scheme in seen:
         page, troubles = opened(browser, path, width, scheme)
@@ -545,7 +547,7 @@ def test_tables_sort_by_number_and_filter_by_word(browser: Any, eventful_report:
     page.context.close()
 
 
-def test_it_is_dark_where_the_reader_wants_it_and_draws_what_is_not_folded(browser: Any, eventful_report: Path):
+def test_the_page_is_dark_on_request_and_draws_open_sections(browser: Any, eventful_report: Path):
     context = browser.new_context(color_scheme="dark")
     page = context.new_page()
     page.goto(eventful_report.as_uri())
