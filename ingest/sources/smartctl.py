@@ -2,8 +2,8 @@
 
 One document per file, `HOST/*.json`.
 
-A document gives an inventory record under the serial number, an alias `HOST/DEVICE` (and `wwn:...`) for it, the drive's
-health readings (SMART attributes, NVMe and SCSI logs), and a `media_error` event where the drive has counted any. Power-on hours stand for an age:
+A document gives an inventory record under the serial number, an alias `HOST/DEVICE` (and `wwn:...`) for it, the drive's health readings
+(SMART attributes, NVMe and SCSI logs), and a `media_error` event where the drive has counted any. Power-on hours stand for an age:
 deployed_on is the day that many hours before, which the models believe last.
 """
 

@@ -12,7 +12,7 @@ ROWS = [
 ]  # fmt: skip
 
 
-def test_the_threshold_of_a_publication_is_the_line_and_the_edge_of_the_shades() -> None:
+def test_the_threshold_is_the_line_and_the_edge_of_the_shades() -> None:
     for figure in (drive_hours(ROWS, "d", "ssd", []), group_tails(ROWS)):
         assert figure is not None
         assert [shape.y0 for shape in figure.layout.shapes] == [3.0]
