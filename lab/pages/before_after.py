@@ -71,7 +71,8 @@ def _answer(cells: Sequence[Row]) -> list[str]:
     if not judged:
         return ["Cannot say: no cell has two results before and two after."]
     worse, better, open_ = of["before_better"], of["after_better"], [row for row in judged if not _is_shown(row)]
-    most = max(row["most_loss_percent"] for row in judged if row["most_loss_percent"] is not None)
+    # of a mean of 0 before, nothing is a percentage
+    most = max((row["most_loss_percent"] for row in judged if row["most_loss_percent"] is not None), default=0)
     counts = f"better: {len(better)}, inconclusive: {len(of['inconclusive'])}"
     if worse:
         said = [
@@ -115,6 +116,8 @@ def _cannot_say(cells: Sequence[Row], without: Sequence[Row], judged: Sequence[R
 
 
 def _worst(row: Row) -> str:
+    if row["loss_percent"] is None:
+        return f"{called(row)} of {row['config_id']} was 0 before and is {row['mean_after']:,.5g} {row['unit']} after."
     bounds = "" if row["loss_percent_low"] is None else f" (95%: {row['loss_percent_low']:.1f} to {row['loss_percent_high']:.1f}%)"
     unit = "lost" if row["higher_is_better"] else "grew by"
     return f"The worst is {called(row)} of {row['config_id']}: it {unit} {row['loss_percent']:.1f}% of the mean before{bounds}."

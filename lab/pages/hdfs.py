@@ -142,21 +142,21 @@ def _answer(
             f"Scheduling by file would leave {most['seeks_after']:,} of {most['seeks_before']:,} seeks of the {most['direction']}s "
             f"of {most['config_id']}, run {most['run_number']} (simulated)."
         )
-    for row in models:
-        if row["predicted_utilisation"] is None:
-            continue
-        best = max((name for name in GAINS if row[name] is not None), key=lambda name: row[name], default=None)
-        said.append(
-            f"{row['config_id']}: slots are busy for {row['observed_utilisation']:.0%} of the time. The model says "
-            f"{row['predicted_utilisation']:.0%}"
-            + (f", and that {GAINS[best]} would add most, {100 * row[best]:.0f} points." if best is not None else ".")
-        )
+    # tasks that all took no time say nothing
+    worked = [row for row in models if row["observed_utilisation"] is not None]
+    for row in worked:
+        busy = f"{row['config_id']}: slots are busy for {row['observed_utilisation']:.0%} of the time."
+        if row["predicted_utilisation"] is not None:
+            best = max((name for name in GAINS if row[name] is not None), key=lambda name: row[name], default=None)
+            busy += f" The model says {row['predicted_utilisation']:.0%}"
+            busy += f", and that {GAINS[best]} would add most, {100 * row[best]:.0f} points." if best is not None else "."
+        said.append(busy)
     lacking = [
         f"{what} ({needed})"
         for what, needed, is_there in (
             ("concurrent writers", "runs with one writer and with more", len(scaling) > 1),
             ("seeks", "a trace of requests", bool(patterns)),
-            ("waiting for tasks", "a list of tasks", bool(models)),
+            ("waiting for tasks", "a list of tasks", bool(worked)),
         )
         if not is_there
     ]
@@ -183,9 +183,9 @@ def _preallocated(row: Row) -> str:
 
 
 def _verdict(row: Row, line: str) -> str:
-    if row[f"sd_{COLUMNS[line]}"] == 0:
-        return " (the same in every run)"
     low, high = row[f"low_{line}_ratio"], row[f"high_{line}_ratio"]
+    if low is None and row[f"sd_{COLUMNS[line]}"] == 0:
+        return " (the same in every run)"
     return f" ({row[f'{line}_verdict']}" + ("" if low is None else f"; 95%: {low:.3g} to {high:.3g}") + ")"
 
 

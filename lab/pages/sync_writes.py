@@ -28,6 +28,7 @@ select * from lab.fct_sync_write_comparisons where experiment_id = ? order by "p
 """
 MODELS = "select * from lab.fct_sync_write_models where experiment_id = ? and is_in_range order by config_id, buffer_bytes"
 SYNCS = "select * from lab.fct_job_syncs where experiment_id = ? order by config_id, job"
+TIMES = {"mean_us": "on average", "p99_us": "at p99", "p999_us": "at p99.9"}
 RECONCILED = "select * from lab.fct_aggregate_reconciliation where experiment_id = ? order by all"
 
 
@@ -71,11 +72,10 @@ def part(connection: duckdb.DuckDBPyConnection, experiment: Row, other: Row | No
 def _answer(points: dict[str, list[Row]], summary: Sequence[Row], compared: Sequence[Row], syncs: Sequence[Row]) -> list[str]:
     """The limits of each configuration first, then the best ratio of all, and how clear it is."""
     said = [
-        f"{row['config_id']}, {row['job']}: fsync or fdatasync takes {row['mean_us']:,.0f} us on average, {row['p99_us']:,.0f} us at p99"
-        + (f", {row['p999_us']:,.0f} us at p99.9" if row["p999_us"] is not None else "")
+        f"{row['config_id']}, {row['job']}: fsync or fdatasync takes "
+        + ", ".join(f"{row[column]:,.0f} us {at}" for column, at in TIMES.items() if row[column] is not None)
         + "."
         for row in syncs
-        if row["p99_us"] is not None
     ]
     said += [sentence for config, rows in points.items() if (sentence := _limits(config, rows)) is not None]
     rated = [row for row in summary if row["best_ratio"] is not None]

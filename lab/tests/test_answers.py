@@ -35,8 +35,9 @@ CELLS = {
     "equal": ([500, 502, 498], [499, 501, 497]),
     "worse": ([500, 502, 498], [400, 401, 402]),
     "better": ([500, 502, 498], [800, 801, 802]),
+    "from-zero": ([0, 0, 0], [7, 8, 9]),
 }
-"""Speeds before and after."""
+"""Speeds before and after; those from 0 are times."""
 
 
 def config(name: str, more: str = "") -> str:
@@ -45,7 +46,7 @@ def config(name: str, more: str = "") -> str:
 
 def cells(folder: Path, name: str) -> Path:
     files = {
-        f"{phase}{run}.csv": f"benchmark,test,parameter,value,unit\nline,scan,0,{value},MiB/s\n"
+        f"{phase}{run}.csv": f"benchmark,test,parameter,value,unit\nline,scan,0,{value},{'us' if name == 'from-zero' else 'MiB/s'}\n"
         for phase, values in zip(("before", "after"), CELLS[name], strict=True)
         for run, value in enumerate(values, 1)
     }
@@ -94,6 +95,16 @@ def writers(folder: Path) -> Path:
     return write_bundle(folder, files, listed, manifest)
 
 
+def tasks(folder: Path) -> Path:
+    """Slots that wait 1 s after each task of 3 s; and tasks of a system that wrote no times."""
+    files = {
+        name: "task_id,node,slot,started_s,ended_s,bytes\n" + "".join(f"t{at},n,1,{at * each},{at * each + long},1\n" for at in range(3))
+        for name, each, long in (("timed.csv", 4, 3), ("untimed.csv", 0, 0))
+    }
+    manifest = MANIFEST.format("tasks", "hdfs", 1) + config("timed") + config("untimed")
+    return write_bundle(folder, files, [f"{name}.csv,tasks,{name},1" for name in ("timed", "untimed")], manifest)
+
+
 def log(folder: Path) -> Path:
     """Buffers of 4 and 8 KiB by 3 runs: the larger is as fast as anyone can tell, its p99 three times as long; and a job with fdatasync."""
     files, listed = {}, []
@@ -126,6 +137,7 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
         reads(root / "few", "few", [400e6] * 6),
         writers(root / "writers"),
         log(root / "log"),
+        tasks(root / "tasks"),
     ]
     for bundle in bundles:
         summary = ingest_bundle(warehouse.root, bundle)
@@ -161,6 +173,7 @@ def test_phases_that_are_shown_to_be_equal_are_a_no_with_its_margin(landed: Ware
 
 def test_a_slower_phase_is_named_with_its_loss(landed: Warehouse) -> None:
     assert "Yes, in places: 1 of 1 cell got worse" in answer(landed, "worse") and "it lost 19.8%" in answer(landed, "worse")
+    assert "line scan of c was 0 before and is 8 us after." in answer(landed, "from-zero")
 
 
 def test_independent_draws_have_no_slowdown_with_a_period_and_none_over_a_pause(landed: Warehouse) -> None:
@@ -194,6 +207,11 @@ def test_writers_are_compared_for_the_same_bytes(landed: Warehouse) -> None:
     assert "the mean extent is 2,097 kB, with one writer 4,194 kB" in said
     assert "Writers write together: 1 at 300 MB/s, 3 at 200 MB/s; 0.667 times (lower" in said
     assert "Preallocation by 3 writers removes it: 2 of 2 files lie in one extent, without it 0 of 2, of 2.00 extents on average." in said
+
+
+def test_tasks_without_times_are_left_out_of_the_answer(landed: Warehouse) -> None:
+    said = answer(landed, "tasks")
+    assert "timed: slots are busy for 82% of the time. The model says 75%, and that" in said and "untimed" not in said
 
 
 def test_a_log_is_sized_by_its_percentile_and_ties_are_named(landed: Warehouse) -> None:
