@@ -5,7 +5,7 @@
 {%- set a = 'power(' ~ sd_a ~ ' / nullif(' ~ mean_a ~ ', 0), 2) / ' ~ n_a -%}
 {%- set b = 'power(' ~ sd_b ~ ' / nullif(' ~ mean_b ~ ', 0), 2) / ' ~ n_b -%}
 case
-    when {{ n_a }} >= 2 and {{ n_b }} >= 2 and ({{ sd_a }} > 0 or {{ sd_b }} > 0)
+    when {{ sd_a }} + {{ sd_b }} > 0
         then student_quantile(cast(1 - {{ var('lab_level') }} / 2 as double), {{ satterthwaite(a, n_a, b, n_b) }})
             * abs({{ mean_a }} / {{ mean_b }}) * sqrt({{ a }} + {{ b }})
 end

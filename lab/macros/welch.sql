@@ -29,5 +29,5 @@ end
 {%- endmacro %}
 
 {% macro has_welch(a, b) -%}
-{{ a }}.n >= 2 and {{ b }}.n >= 2 and ({{ a }}.variance > 0 or {{ b }}.variance > 0)
+{{ a }}.variance + {{ b }}.variance > 0
 {%- endmacro %}

@@ -1,6 +1,5 @@
 -- What more concurrent writers do to bandwidth, run length, seeks, fragmentation and the speed of writes. Grain: experiment_id, writers.
-{%- set of_traces = ('bandwidth_bytes_per_s', 'mean_run_bytes', 'seeks_per_mib') %}
-{%- set ratios = {
+{%- set columns = {
     'bandwidth': 'bandwidth_bytes_per_s', 'mean_run': 'mean_run_bytes', 'seeks_per_mib': 'seeks_per_mib',
     'extents_per_file': 'extents_per_file', 'extents_per_mib': 'extents_per_mib', 'write': 'write_bytes_per_s'
 } %}
@@ -16,143 +15,128 @@ with configs as (
     where configs.writers is not null
 ),
 
-traced as (
+maps as (
+    select
+        configs.experiment_id,
+        configs.config_id,
+        configs.writers,
+        files.phase,
+        files.run_number,
+        files.extent_count,
+        files.allocated_bytes
+    from configs
+    inner join {{ ref('fct_file_fragments') }} as files
+        on configs.experiment_id = files.experiment_id and configs.config_id = files.config_id
+),
+
+samples as (
+    {%- for measure in ('bandwidth', 'mean_run', 'seeks_per_mib') %}
     select
         configs.experiment_id,
         configs.writers,
-        count(*) as traces,
-        {%- for measure in of_traces %}
+        '{{ measure }}' as measure,
         -- a trace without duration has no bandwidth
-        count(patterns.{{ measure }}) as n_{{ measure }},
-        {{ of_sample('avg', 'patterns.' ~ measure) }} as {{ measure }},
-        {{ of_sample('stddev_samp', 'patterns.' ~ measure) }} as sd_{{ measure }}{{ ',' if not loop.last }}
-        {%- endfor %}
+        patterns.{{ columns[measure] }} as value
     from configs
     inner join {{ ref('fct_access_patterns') }} as patterns
         on configs.experiment_id = patterns.experiment_id
         and configs.config_id = patterns.config_id
         -- without the number of the config's device every device of a trace counts
         and coalesce(configs.major_minor = patterns.device, true)
-    group by configs.experiment_id, configs.writers
-),
-
-mapped as (
-    select
-        configs.experiment_id,
-        configs.writers,
-        count(*) as files,
-        count(files.extent_count) as n_extents_per_file,
-        avg(files.extent_count) as extents_per_file,
-        {{ of_sample('stddev_samp', 'files.extent_count') }} as sd_extents_per_file,
-        sum(files.allocated_bytes) / nullif(cast(sum(files.extent_count) as double), 0) as mean_extent_bytes
-    from configs
-    inner join {{ ref('fct_file_fragments') }} as files
-        on configs.experiment_id = files.experiment_id and configs.config_id = files.config_id
-    group by configs.experiment_id, configs.writers
-),
-
--- files of one writer may be larger than those of several: extents are counted by bytes
-run_maps as (
-    select
-        configs.experiment_id,
-        configs.writers,
-        sum(files.extent_count) * 1048576.0 / nullif(sum(files.allocated_bytes), 0) as extents_per_mib
-    from configs
-    inner join {{ ref('fct_file_fragments') }} as files
-        on configs.experiment_id = files.experiment_id and configs.config_id = files.config_id
-    group by configs.experiment_id, configs.writers, configs.config_id, files.phase, files.run_number
-),
-
-spread_maps as (
+    union all
+    {%- endfor %}
     select
         experiment_id,
         writers,
-        count(extents_per_mib) as n_extents_per_mib,
-        {{ of_sample('avg', 'extents_per_mib', 'extents_per_mib is not null') }} as extents_per_mib,
-        {{ of_sample('stddev_samp', 'extents_per_mib', 'extents_per_mib is not null') }} as sd_extents_per_mib
-    from run_maps
-    group by experiment_id, writers
-),
-
--- what `drivetail lab run writers` timed: all writers of a run together
-timed as (
+        'extents_per_file' as measure,
+        extent_count as value
+    from maps
+    union all
+    -- files of one writer may be larger than those of several: extents are counted by bytes
+    select
+        experiment_id,
+        writers,
+        'extents_per_mib' as measure,
+        sum(extent_count) * 1048576.0 / nullif(sum(allocated_bytes), 0) as value
+    from maps
+    group by experiment_id, writers, config_id, phase, run_number
+    union all
+    -- what `drivetail lab run writers` timed: all writers of a run together
     select
         configs.experiment_id,
         configs.writers,
-        count(*) as n_write_bytes_per_s,
-        {{ of_sample('avg', 'results.value') }} as write_bytes_per_s,
-        {{ of_sample('stddev_samp', 'results.value') }} as sd_write_bytes_per_s
+        'write' as measure,
+        results.value
     from configs
     inner join {{ ref('fct_bench_results') }} as results
         on configs.experiment_id = results.experiment_id and configs.config_id = results.config_id
     where results.benchmark = 'writers' and results.test = 'write' and results.unit = 'B/s'
-    group by configs.experiment_id, configs.writers
 ),
 
-scaled as (
+spreads as (
     select
-        counts.experiment_id,
-        counts.writers,
-        coalesce(traced.traces, 0) as traces,
-        coalesce(mapped.files, 0) as files,
-        {%- for measure in of_traces %}
-        traced.n_{{ measure }},
-        traced.{{ measure }},
-        traced.sd_{{ measure }},
-        {%- endfor %}
-        mapped.n_extents_per_file,
-        mapped.extents_per_file,
-        mapped.sd_extents_per_file,
-        mapped.mean_extent_bytes,
-        spread_maps.n_extents_per_mib,
-        spread_maps.extents_per_mib,
-        spread_maps.sd_extents_per_mib,
-        timed.n_write_bytes_per_s,
-        timed.write_bytes_per_s,
-        timed.sd_write_bytes_per_s
-    from (select distinct experiment_id, writers from configs) as counts
-    left join traced on counts.experiment_id = traced.experiment_id and counts.writers = traced.writers
-    left join mapped on counts.experiment_id = mapped.experiment_id and counts.writers = mapped.writers
-    left join spread_maps on counts.experiment_id = spread_maps.experiment_id and counts.writers = spread_maps.writers
-    left join timed on counts.experiment_id = timed.experiment_id and counts.writers = timed.writers
+        experiment_id,
+        writers,
+        measure,
+        count(*) as samples,
+        count(value) as n,
+        {{ of_sample('avg', 'value') }} as mean,
+        {{ of_sample('stddev_samp', 'value') }} as sd
+    from samples
+    group by experiment_id, writers, measure
 ),
 
 compared as (
     select
-        scaled.*,
-        scaled.mean_extent_bytes / nullif(single.mean_extent_bytes, 0) as mean_extent_ratio,
-        {%- for ratio, measure in ratios.items() %}
-        scaled.{{ measure }} / nullif(single.{{ measure }}, 0) as {{ ratio }}_ratio,
+        spreads.*,
+        spreads.mean / nullif(single.mean, 0) as ratio,
         case
-            when scaled.writers <> 1
-                then {{ ratio_half_width(
-                    'scaled.' ~ measure, 'scaled.sd_' ~ measure, 'scaled.n_' ~ measure,
-                    'single.' ~ measure, 'single.sd_' ~ measure, 'single.n_' ~ measure
-                ) }}
-        end as {{ ratio }}_half_width{{ ',' if not loop.last }}
-        {%- endfor %}
-    from scaled
-    left join scaled as single on scaled.experiment_id = single.experiment_id and single.writers = 1
+            when spreads.writers <> 1
+                then {{ ratio_half_width('spreads.mean', 'spreads.sd', 'spreads.n', 'single.mean', 'single.sd', 'single.n') }}
+        end as half_width
+    from spreads
+    left join spreads as single on spreads.experiment_id = single.experiment_id and spreads.measure = single.measure and single.writers = 1
+),
+
+judged as (
+    select
+        *,
+        ratio - half_width as low_ratio,
+        ratio + half_width as high_ratio,
+        case
+            when writers <> 1 and ratio is not null
+                then {{ interval_verdict('ratio - half_width', 'ratio + half_width', 1, 'higher', 'lower') }}
+        end as verdict
+    from compared
+),
+
+extents as (
+    select
+        experiment_id,
+        writers,
+        sum(allocated_bytes) / nullif(cast(sum(extent_count) as double), 0) as mean_extent_bytes
+    from maps
+    group by experiment_id, writers
 )
 
 select
-    experiment_id,
-    writers,
-    traces,
-    files,
-    {%- for measure in ratios.values() %}
-    {{ measure }},
-    sd_{{ measure }},
+    counts.experiment_id,
+    counts.writers,
+    coalesce(any_value(judged.samples) filter (where judged.measure = 'mean_run'), 0) as traces,
+    coalesce(any_value(judged.samples) filter (where judged.measure = 'extents_per_file'), 0) as files,
+    {%- for measure, column in columns.items() %}
+    {%- set of_measure = "filter (where judged.measure = '" ~ measure ~ "')" %}
+    any_value(judged.mean) {{ of_measure }} as {{ column }},
+    any_value(judged.sd) {{ of_measure }} as sd_{{ column }},
+    any_value(judged.ratio) {{ of_measure }} as {{ measure }}_ratio,
+    any_value(judged.low_ratio) {{ of_measure }} as low_{{ measure }}_ratio,
+    any_value(judged.high_ratio) {{ of_measure }} as high_{{ measure }}_ratio,
+    any_value(judged.verdict) {{ of_measure }} as {{ measure }}_verdict,
     {%- endfor %}
-    mean_extent_bytes,
-    mean_extent_ratio,
-    {%- for ratio in ratios %}
-    {{ ratio }}_ratio,
-    {{ ratio }}_ratio - {{ ratio }}_half_width as low_{{ ratio }}_ratio,
-    {{ ratio }}_ratio + {{ ratio }}_half_width as high_{{ ratio }}_ratio,
-    case
-        when writers <> 1 and {{ ratio }}_ratio is not null
-            then {{ interval_verdict(ratio ~ '_ratio - ' ~ ratio ~ '_half_width', ratio ~ '_ratio + ' ~ ratio ~ '_half_width', 1, 'higher', 'lower') }}
-    end as {{ ratio }}_verdict{{ ',' if not loop.last }}
-    {%- endfor %}
-from compared
+    any_value(extents.mean_extent_bytes) as mean_extent_bytes,
+    any_value(extents.mean_extent_bytes / nullif(single.mean_extent_bytes, 0)) as mean_extent_ratio
+from configs as counts
+left join judged on counts.experiment_id = judged.experiment_id and counts.writers = judged.writers
+left join extents on counts.experiment_id = extents.experiment_id and counts.writers = extents.writers
+left join extents as single on counts.experiment_id = single.experiment_id and single.writers = 1
+group by counts.experiment_id, counts.writers
