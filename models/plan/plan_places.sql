@@ -95,14 +95,18 @@ from {{ ref('int_drives__periods') }}
 where is_latest
 union all
 -- and so do the kinds that inventory knows of that RAID group, whenever they were in it
-select distinct
+select
     'kinds' as place_type,
-    periods.named_raid_group_id || groups.of_kind as drive_id,
-    periods.named_raid_group_id || groups.of_kind as raid_group_id,
-    periods.group_peer_kind || case when periods.is_of_mixed_group then ' and others' else '' end as role,
+    named.raid_group_id || groups.of_kind as drive_id,
+    named.raid_group_id || groups.of_kind as raid_group_id,
+    named.peer_kind || case when named.is_mixed then ' and others' else '' end as role,
     timestamp '{{ var("beginning_of_time") }}' as from_hour_utc,
     timestamp '{{ var("end_of_time") }}' as to_hour_utc
-from {{ ref('int_drives__periods') }} as periods
+from (
+    select distinct named_raid_group_id as raid_group_id, group_peer_kind as peer_kind, is_of_mixed_group as is_mixed
+    from {{ ref('int_drives__periods') }}
+    where named_raid_group_id is not null
+) as named
 cross join (
     select '' as of_kind
 {%- for kind in peer_kinds() %}
@@ -110,4 +114,3 @@ cross join (
     select {{ behind_group("'" ~ kind ~ "'") }} as of_kind
 {%- endfor %}
 ) as groups
-where periods.named_raid_group_id is not null
