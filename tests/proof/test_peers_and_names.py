@@ -121,6 +121,37 @@ def test_one_machine_under_two_names_counts_its_drives_once(tmp_path: Path) -> N
     assert asked(warehouse, "select drive_id, io_count from intermediate.int_drive_hours") == [("S1", 60), ("S1", 60)]
 
 
+def test_controllers_and_world_wide_names_tell_drives_of_one_serial_apart(tmp_path: Path) -> None:
+    """Two machines give their NVMe controllers one serial, which no lsblk states. On two others a serial has two world wide names, days apart."""
+    root, later = tmp_path / "in", tmp_path / "later"
+    for number, name in enumerate(("kva", "kvb"), 1):
+        host(root, name, {f"nvme{number}n1": (10 * number, 80.0)})
+        device = {"name": f"/dev/nvme{number}", "type": "nvme", "protocol": "NVMe"}
+        document = {"local_time": {"time_t": TS}, "device": device, "serial_number": "CAFE", "model_name": name}
+        (root / name / "smartctl.json").write_text(json.dumps(document | {"smartctl": {"exit_status": 0}}))
+        ingest("smartctl", root / name, tmp_path / "warehouse")
+    for number, (folder, name) in enumerate(((root, "old"), (later, "new"))):
+        listed = {"name": "sdb", "serial": "TWICE", "wwn": f"0x5000c500000000a{number}"}
+        host(folder, name, {"sdb": (10, 900.0)}, 1, (listed,), TS + 3 * 86_400 * number)
+    for source in ("lsblk", "diskstats"):
+        ingest(source, later, tmp_path / "warehouse")
+    warehouse = landed(root, tmp_path / "warehouse")
+    assert asked(warehouse, "select drive_id, io_count from intermediate.int_drive_hours order by all") == [
+        ("kva/nvme1n1", 60),
+        ("kvb/nvme2n1", 120),
+        ("new/sdb", 60),
+        ("old/sdb", 60),
+    ]
+    assert asked(warehouse, "select drive_id, model from marts.dim_drives where drive_id like 'kv%' order by all") == [
+        ("kva/nvme1n1", "kva"),
+        ("kvb/nvme2n1", "kvb"),
+    ]
+    assert asked(warehouse, "select serial, devices from status.fct_shared_serials order by all") == [
+        ("CAFE", "kva/nvme1n1, kvb/nvme2n1"),
+        ("TWICE", "new/sdb, old/sdb"),
+    ]
+
+
 def test_disks_beside_flash_are_compared_with_disks(tmp_path: Path) -> None:
     """Four disks beside three NVMe drives, one of them slow; the kinds of another host's drives are unknown."""
     root = tmp_path / "in"

@@ -1,28 +1,30 @@
 -- Serial numbers that several devices go by, and whether these are one drive. Grain: drive_id.
 -- A serial that hosts claim by turns, or two devices of a host at once, names none of them without one world wide name: machines make serials up.
--- One machine may go by two host names; then both state the world wide name.
+-- Nor does one of which a source states two world wide names. One machine may go by two host names; then both state the world wide name.
 -- An operator's mapping decides which drive a device is; other claims to its serial do not count.
 with devices as (
     select
         source,
         drive_id,
-        host || regexp_extract(alias, '(/.*)$', 1) as device,
+        -- a controller is on its host, and a drive of several ports has several; which device it is nobody says
+        case when not is_controller then host || regexp_extract(alias, '(/.*)$', 1) end as device,
         host,
+        is_derived,
         valid_from,
         coalesce(valid_until, valid_from) as last_at
     from {{ ref('int_aliases__claimed') }}
-    where is_device and not is_controller and not is_derived
+    where is_device
 ),
 
 several as (
     select
         drive_id,
-        count(distinct device) as device_count,
+        greatest(count(distinct device), count(distinct host)) as device_count,
         count(distinct host) as host_count,
         max(case when source = 'mapping' then 1 else 0 end) = 1 as is_mapped
     from devices
     group by drive_id
-    having count(distinct device) > 1
+    having count(distinct device) > 1 or count(distinct host) > 1
 ),
 
 hosts as (
@@ -66,7 +68,7 @@ named as (
             )
         end as named_until
     from devices
-    where source <> 'mapping' and valid_from is not null
+    where source <> 'mapping' and valid_from is not null and device is not null and not is_derived
 ),
 
 at_once as (
@@ -91,6 +93,15 @@ wide_names as (
     group by drive_id
 ),
 
+-- names of one length are of one kind: an SSD may have one of each
+differing as (
+    select distinct drive_id
+    from {{ ref('int_aliases__claimed') }}
+    where alias like 'wwn:%'
+    group by drive_id, source, length(alias)
+    having count(distinct alias) > 1
+),
+
 -- hosts that stated the world wide name when they claimed the serial
 wide_hosts as (
     select devices.drive_id, count(distinct devices.host) as wide_host_count
@@ -112,11 +123,12 @@ judged as (
         several.is_mapped,
         coalesce(wide_names.wide_name_count = 1 and wide_hosts.wide_host_count = several.host_count, false) as is_one_drive_of_hosts,
         met.drive_id is not null as is_of_several_hosts,
-        at_once.drive_id is not null and coalesce(wide_names.wide_name_count, 0) <> 1 as is_of_several_devices
+        differing.drive_id is not null or (at_once.drive_id is not null and coalesce(wide_names.wide_name_count, 0) <> 1) as is_of_several_devices
     from several
     left join met on several.drive_id = met.drive_id
     left join at_once on several.drive_id = at_once.drive_id
     left join wide_names on several.drive_id = wide_names.drive_id
+    left join differing on several.drive_id = differing.drive_id
     left join wide_hosts on several.drive_id = wide_hosts.drive_id
 )
 

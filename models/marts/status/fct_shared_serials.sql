@@ -41,7 +41,7 @@ select
     case
         when claimed.drive_id is null then 'measured on several devices in one hour'
         when claimed.host_count > 1 then 'claimed by several hosts'
-        when claimed.wide_name_count > 1 then 'claimed by several devices at once, with several world wide names'
+        when claimed.wide_name_count > 1 then 'claimed by several devices, with several world wide names'
         else 'claimed by several devices at once, without a world wide name'
     end as reason,
     coalesce(measured.shared_hours, 0) as shared_hours,
