@@ -12,13 +12,12 @@
 -- past; a drive that has become a little slow for good. Also those that a floor of concern holds back. Grain: subject_type, subject_id, reason, raised_at.
 with kinds as (
     select 'drive' as subject_type, drive_id as subject_id, peer_kind
-    from {{ ref('int_drives__periods') }}
-    where is_latest
+    from {{ ref('int_drives') }}
     union all
-    select 'raid_group' as subject_type, raid_group_id as subject_id, min(peer_kind) as peer_kind
-    from {{ ref('int_drives__periods') }}
-    where is_latest and raid_group_id is not null
-    group by raid_group_id
+    select 'raid_group' as subject_type, current_raid_group_id as subject_id, min(peer_kind) as peer_kind
+    from {{ ref('int_drives') }}
+    where current_raid_group_id is not null
+    group by current_raid_group_id
 ),
 
 working as (
