@@ -78,13 +78,6 @@ own_days as (
     inner join {{ ref('int_drive_days__spread') }} as before
         on today.drive_id = before.drive_id and before.day_utc = cast(today.day_utc - interval 1 day as date)
     where today.drive_hours >= {{ own_least_hours }} and before.drive_hours >= {{ own_least_hours }}
-),
-
-kinds as (
-    select drive_id, max(peer_kind) as peer_kind
-    from {{ ref('int_drives__periods') }}
-    where is_latest
-    group by drive_id
 )
 
 {% for threshold, hours in (('slow', 'slow_hours'), ('mild', 'mild_hours')) -%}
@@ -203,7 +196,7 @@ select
     || {{ rounded_text('own_days.limit_us') }} || ' us by the day before, whose quartiles are ' || {{ rounded_text('own_days.q1_latency_us') }} || ' and '
     || {{ rounded_text('own_days.q3_latency_us') }} || ' us' as evidence
 from own_days
-left join kinds on own_days.drive_id = kinds.drive_id
+left join {{ ref('int_drives') }} as kinds on own_days.drive_id = kinds.drive_id
 where own_days.high_latency_us > greatest(
     own_days.limit_us,
     case kinds.peer_kind{% for kind, floor_us in own_floors_us.items() %} when '{{ kind }}' then cast({{ floor_us }} as double){% endfor %} else cast({{ own_floors_us.values() | max }} as double) end
