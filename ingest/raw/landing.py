@@ -171,6 +171,8 @@ class Landing:
         if record_kind in TIMED:
             min_coverage = DEFAULT_MIN_COVERAGE if self.min_coverage is None else self.min_coverage
             rows = rows.with_columns(pl.lit(min_coverage).alias("min_coverage"), pl.lit(self.kind, pl.String()).alias("declared_kind"))
+        if record_kind == "drives":
+            rows = rows.with_columns(pl.col("kind").fill_null(pl.lit(self.kind, pl.String())))
         if self.staged.source is not None:
             flags = [name for name in IDENTITY[record_kind] if name != "source"]
             given = [pl.col(name).fill_null(False) if name in rows.columns else pl.lit(False).alias(name) for name in flags]

@@ -6,6 +6,8 @@ import re
 
 import polars as pl
 
+from ingest.reading.parse import completed
+
 # SCSI, SATA and SAS (sda, on BSD sd0), IDE (hda), virtio (vda), Xen (xvda), NVMe namespaces, SD cards, mainframes, HP and Mylex arrays.
 # Everything else is a partition (sda1, nvme0n1p2), made of other devices (md0, dm-0, loop0, zram0, nbd0) or one path of a
 # multipath NVMe namespace (nvme0c1n1, HIDDEN_PATH).
@@ -81,3 +83,18 @@ def drive_of(device: str) -> str:
         return match[1] + match[2]
     match = _PARTITION.fullmatch(device)
     return match[1] if match else device
+
+
+def known_by_device(seen: pl.DataFrame) -> pl.DataFrame:
+    """Inventory of the devices (host, device) of rows in order, each at its first row: what a host's counters say of a drive."""
+    drives = seen.unique(["host", "device"], keep="first", maintain_order=True).select(
+        pl.concat_str("host", pl.lit("/"), "device").alias("drive_id"),
+        pl.col("host").alias("raid_group_id"),
+        pl.lit("data").alias("role"),
+        "host",
+        pl.lit(True).alias("is_alias"),
+        pl.lit(True).alias("is_group_guessed"),
+        "file_no",
+        "row_no",
+    )
+    return completed(drives, "drives")

@@ -32,16 +32,16 @@ class Check:
     fails: pl.Expr
 
 
-def parse(chunk: RawChunk, record_kind: str, declared_kind: str | None = None) -> Batch:
+def parse(chunk: RawChunk, record_kind: str) -> Batch:
     """Convert, check and normalise one chunk.
 
     Latencies in microseconds, counts in int64, instants in UTC without zone. A direction without I/O gets its latency
-    nulled; an unknown event type becomes `other` and is kept in `detail`; a null drive kind takes `declared_kind`.
+    nulled; an unknown event type becomes `other` and is kept in `detail`.
     """
     frame, unreadable = convert(chunk.frame, CONTRACT[record_kind])
     checks = _in_contract_order([*_CHECKS[record_kind](frame, unreadable), *_name_checks(record_kind)], record_kind)
     frame, rejected = split(chunk, frame, checks)
-    return Batch(record_kind, _NORMALISE[record_kind](frame, declared_kind), rejected)
+    return Batch(record_kind, _NORMALISE[record_kind](frame), rejected)
 
 
 def split(chunk: RawChunk, frame: pl.DataFrame, checks: list[Check]) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -330,14 +330,14 @@ def _plain(name: str) -> pl.Expr:
     return pl.col(name).str.strip_chars().str.to_lowercase()
 
 
-def _normal_drive_hours(frame: pl.DataFrame, declared_kind: str | None) -> pl.DataFrame:
+def _normal_drive_hours(frame: pl.DataFrame) -> pl.DataFrame:
     idle = [pl.when(pl.col(f"{d}_ios") > 0).then(pl.col(f"{d}_latency_us")).alias(f"{d}_latency_us") for d in ("read", "write")]
     if frame["latency_us"].null_count() < frame.height:
         idle.append(pl.when(~_is_idle_merged()).then(pl.col("latency_us")).alias("latency_us"))
     return frame.with_columns(idle).select(*CONTRACT["drive_hours"], "row_no")
 
 
-def _normal_drive_events(frame: pl.DataFrame, declared_kind: str | None) -> pl.DataFrame:
+def _normal_drive_events(frame: pl.DataFrame) -> pl.DataFrame:
     known = _plain("event_type").is_in(EVENT_TYPES)
     original = pl.col("event_type").str.strip_chars()
     detail = pl.when(pl.col("detail").is_null()).then(original).otherwise(original + ": " + pl.col("detail"))
@@ -347,11 +347,11 @@ def _normal_drive_events(frame: pl.DataFrame, declared_kind: str | None) -> pl.D
     ).select(*CONTRACT["drive_events"], "row_no")
 
 
-def _normal_drives(frame: pl.DataFrame, declared_kind: str | None) -> pl.DataFrame:
-    return frame.with_columns(_plain("role"), _plain("kind").fill_null(pl.lit(declared_kind, TEXT))).select(*CONTRACT["drives"], "row_no")
+def _normal_drives(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.with_columns(_plain("role"), _plain("kind")).select(*CONTRACT["drives"], "row_no")
 
 
-def _normal_drive_health(frame: pl.DataFrame, declared_kind: str | None) -> pl.DataFrame:
+def _normal_drive_health(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(_plain("attribute")).select(*CONTRACT["drive_health"], "row_no")
 
 
@@ -361,7 +361,7 @@ _CHECKS: dict[str, Callable[[pl.DataFrame, dict[str, str]], list[Check]]] = {
     "drives": _drive_checks,
     "drive_health": _drive_health_checks,
 }
-_NORMALISE: dict[str, Callable[[pl.DataFrame, str | None], pl.DataFrame]] = {
+_NORMALISE: dict[str, Callable[[pl.DataFrame], pl.DataFrame]] = {
     "drive_hours": _normal_drive_hours,
     "drive_events": _normal_drive_events,
     "drives": _normal_drives,

@@ -78,7 +78,7 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     if not days:
         return
     seen, events = follow(days)
-    landing.accept("drives", completed(_drives(seen, landing.kind), "drives"), None)
+    landing.accept("drives", completed(_drives(seen), "drives"), None)
     if events.height:
         landing.accept("drive_events", completed(events, "drive_events"), None)
 
@@ -192,7 +192,7 @@ def _updated(seen: pl.DataFrame, today: pl.DataFrame, day: date) -> pl.DataFrame
     return pl.concat([seen.join(rows, on="serial_number", how="anti"), rows.select(*_SEEN)])
 
 
-def _drives(seen: pl.DataFrame, kind: str | None) -> pl.DataFrame:
+def _drives(seen: pl.DataFrame) -> pl.DataFrame:
     # drives of one slot number in the pods of a vault are a tome: they hold a file's shards together
     tome = pl.concat_str("vault_id", pl.lit("tome"), "pod_slot_num", separator="/")
     midnight = {name: pl.col(name).cast(pl.Datetime("us")) for name in ("first_day", "last_day")}
@@ -200,7 +200,6 @@ def _drives(seen: pl.DataFrame, kind: str | None) -> pl.DataFrame:
         pl.col("serial_number").alias("drive_id"),
         pl.coalesce(tome, pl.lit(GROUP)).alias("raid_group_id"),
         pl.lit("data").alias("role"),
-        pl.lit(kind, pl.String()).alias("kind"),
         pl.col("pod_slot_num").alias("slot"),
         "model",
         "capacity_bytes",

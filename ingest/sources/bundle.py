@@ -43,6 +43,6 @@ def land(files: list[SourceFile], landing: Landing) -> None:
 
 def _batches(landing: Landing, file: SourceFile, result: FileResult) -> Iterator[Batch]:
     assert file.record_kind is not None
-    to_records = partial(parse, record_kind=file.record_kind, declared_kind=landing.kind)
+    to_records = partial(parse, record_kind=file.record_kind)
     if not landing.copy(file, result, to_records):
         yield from read_table(file.path, LAYOUT[file.record_kind], result.notes, to_records)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from ingest.reading.batches import Batch, Rejection, rejections
-from ingest.reading.devices import head_of, is_hidden_path, is_no_drive, is_path, is_whole_drive
+from ingest.reading.devices import head_of, is_hidden_path, is_no_drive, is_path, is_whole_drive, known_by_device
 from ingest.reading.files import FileResult, SourceFile
 from ingest.reading.hosts import host_of, identity, looks, read_text
 from ingest.reading.overlap import take_back
@@ -74,6 +74,8 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     hours, counts = roll_up(intervals)
     if hours.height:
         landing.accept("drive_hours", hours, None)
+        if landing.kind is not None:
+            landing.accept("drives", known_by_device(intervals.sort("host", "device", "at", "file_no", "row_no")), None)
         landing.count_samples(counts)
         if seconds is not None:
             landing.accept("drive_samples", as_samples(totals(intervals, seconds), seconds), None)

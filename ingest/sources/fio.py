@@ -87,7 +87,7 @@ def land(files: list[SourceFile], landing: Landing) -> None:
         landing.reject(landing.by_no[file_no], rows.select(*REJECTION))
     if not placed.height:
         return
-    landing.accept("drives", _drives(placed, landing.kind), None)
+    landing.accept("drives", _drives(placed), None)
     landing.count_samples(placed.select("file_no", "row_no", of_file_no="file_no", samples=pl.lit(1, pl.Int64())))
     landing.accept("drive_hours", _drive_hours(placed), None)
 
@@ -292,9 +292,8 @@ def _drive_hours(placed: pl.DataFrame) -> pl.DataFrame:
     return completed(placed.with_columns(latencies), "drive_hours").sort("hour_utc", "drive_id", maintain_order=True)
 
 
-def _drives(placed: pl.DataFrame, kind: str | None) -> pl.DataFrame:
+def _drives(placed: pl.DataFrame) -> pl.DataFrame:
     first = placed.sort("drive_id", "hour_utc", "file_no", "row_no").unique("drive_id", keep="first", maintain_order=True)
-    drives = first.select(
-        "drive_id", "raid_group_id", "file_no", "row_no", role=pl.lit("data"), kind=pl.lit(kind, pl.String())
-    )  # without collected_at: an inventory that every delivery repeats
+    # without collected_at: an inventory that every delivery repeats
+    drives = first.select("drive_id", "raid_group_id", "file_no", "row_no", role=pl.lit("data"))
     return completed(drives, "drives")

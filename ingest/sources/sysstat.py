@@ -20,7 +20,7 @@ import polars as pl
 from ingest.contract.errors import IngestError, UnreadableFile
 from ingest.reading.batches import REJECTION, Batch
 from ingest.reading.clocks import Clock, plain_time, zone_of
-from ingest.reading.devices import head_of, is_cut_off, is_hidden_path, is_path, is_whole_drive
+from ingest.reading.devices import head_of, is_cut_off, is_hidden_path, is_path, is_whole_drive, known_by_device
 from ingest.reading.files import FileResult, SourceFile
 from ingest.reading.overlap import each_once, take_back
 from ingest.reading.parse import completed
@@ -122,7 +122,7 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     used, unused = of_one_tool(with_paths(intervals))
     hours, behind = roll_up(used)
     take_back(unused, landing.by_no, "rows_superseded")
-    landing.accept("drives", _drives(intervals, landing.kind), None)
+    landing.accept("drives", known_by_device(intervals.sort("host", "device", "ends", "file_no", "row_no")), None)
     landing.count_samples(behind)
     landing.accept("drive_hours", completed(hours, "drive_hours"), None)
     if seconds is not None:
@@ -234,22 +234,6 @@ def _where_split(value: pl.Expr) -> pl.Expr:
 def _latency(latency: str, ios: str) -> pl.Expr:
     """Microseconds; null where the I/Os round to none."""
     return pl.when(pl.col(ios).round() > 0).then(pl.col(latency) * 1000)
-
-
-def _drives(intervals: pl.DataFrame, kind: str | None) -> pl.DataFrame:
-    first = intervals.sort("host", "device", "ends", "file_no", "row_no").unique(["host", "device"], keep="first", maintain_order=True)
-    drives = first.select(
-        pl.concat_str("host", pl.lit("/"), "device").alias("drive_id"),
-        pl.col("host").alias("raid_group_id"),
-        pl.lit("data").alias("role"),
-        pl.lit(kind, pl.String()).alias("kind"),
-        "host",
-        pl.lit(True).alias("is_alias"),
-        pl.lit(True).alias("is_group_guessed"),
-        "file_no",
-        "row_no",
-    )
-    return completed(drives, "drives")
 
 
 # One file ---------------------------------------------------------------------------------------------------------

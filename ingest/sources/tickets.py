@@ -60,7 +60,7 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     tickets: list[pl.DataFrame] = []
     landing.read(files, partial(_batches, tickets))
     if tickets:
-        landing.accept("drives", _drives(pl.concat(tickets, how="diagonal"), landing.kind), None)
+        landing.accept("drives", _drives(pl.concat(tickets, how="diagonal")), None)
 
 
 def _batches(tickets: list[pl.DataFrame], file: SourceFile, result: FileResult) -> Iterator[Batch]:
@@ -96,7 +96,7 @@ def meant(chunk: RawChunk) -> RawChunk:
     return RawChunk(frame.join(healthy, on="row_no", how="anti", maintain_order="left"), [*chunk.broken, *broken])
 
 
-def _drives(tickets: pl.DataFrame, kind: str | None) -> pl.DataFrame:
+def _drives(tickets: pl.DataFrame) -> pl.DataFrame:
     last = tickets.sort("occurred_at_utc", "file_no", "row_no").unique("drive_id", keep="last", maintain_order=True)
     group = pl.coalesce("host", "drive_id")
     return completed(
@@ -104,7 +104,6 @@ def _drives(tickets: pl.DataFrame, kind: str | None) -> pl.DataFrame:
             *_DRIVE,
             group.alias("raid_group_id"),
             pl.lit("data").alias("role"),
-            pl.lit(kind, pl.String()).alias("kind"),
             pl.col("occurred_at_utc").alias("collected_at"),
             pl.lit(True).alias("is_group_guessed"),
             "file_no",

@@ -87,7 +87,7 @@ def all_readings(series: Series) -> pl.DataFrame:
 def drive_hours(readings: pl.DataFrame) -> pl.DataFrame:
     numbered = readings.with_columns(pl.lit(1, pl.Int64()).alias("file_no"), pl.int_range(pl.len(), dtype=pl.Int64).alias("row_no"))
     carried = [pl.lit(False).alias("is_carried"), pl.lit(None, pl.Datetime("us")).alias("since")]
-    rolled = roll_up(numbered.with_columns(carried), None)
+    rolled = roll_up(numbered.with_columns(carried))
     asked = pl.col("hour_utc").is_between(START, START + timedelta(hours=HOURS), closed="left")
     return named(rolled.drive_hours.filter(asked), rolled.aliases).drop("file_no", "row_no").sort("hour_utc", "drive_id")
 

@@ -122,7 +122,7 @@ def test_one_machine_under_two_names_counts_its_drives_once(tmp_path: Path) -> N
 
 
 def test_controllers_and_world_wide_names_tell_drives_of_one_serial_apart(tmp_path: Path) -> None:
-    """Two machines give their NVMe controllers one serial, which no lsblk states. On two others a serial has two world wide names, days apart."""
+    """Two machines give their NVMe controllers one serial, which no lsblk states. On two others a serial has two wide names, days apart."""
     root, later = tmp_path / "in", tmp_path / "later"
     for number, name in enumerate(("kva", "kvb"), 1):
         host(root, name, {f"nvme{number}n1": (10 * number, 80.0)})
@@ -178,6 +178,22 @@ def test_disks_beside_flash_are_compared_with_disks(tmp_path: Path) -> None:
         ("both", 4),
         ("both (nvme)", 3),
     ]
+
+
+def test_the_kind_that_a_delivery_is_said_to_be_of_is_that_of_its_arrays_drives(tmp_path: Path) -> None:
+    """mdadm names the array and no kind. Counters with --kind say it, and so does --kind where the array lands."""
+    root = tmp_path / "in"
+    for name in ("counted", "listed"):
+        host(root, name, {f"sd{letter}": (10, 500.0) for letter in "abc"}, 2)
+        array = "md0 : active raid5 sdc1[2] sdb1[1] sda1[0]\n      1048576 blocks super 1.2 level 5, 512k chunk, algorithm 2 [3/3] [UUU]\n"
+        (root / name / "mdstat").write_text(f"TS {TS}\nPersonalities : [raid5]\n{array}\nunused devices: <none>\n")
+        ingest("mdadm", root / name, tmp_path / "warehouse", kind="disk" if name == "listed" else None)
+        ingest("diskstats", root / name, tmp_path / "warehouse", kind="ssd" if name == "counted" else None)
+    warehouse = Warehouse(tmp_path / "warehouse")
+    build(warehouse)
+    found = asked(warehouse, "select distinct raid_group_id, kind from marts.fct_drive_hours order by all")
+    assert found == [("counted/md0", "ssd"), ("listed/md0", "disk")]
+    assert asked(warehouse, "select * from status.fct_unknown_kinds") == []
 
 
 def test_kinds_that_inventory_learns_later_move_the_days_before(tmp_path: Path) -> None:

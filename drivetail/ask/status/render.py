@@ -191,7 +191,11 @@ def _window_blocks(inventory: Row, window: Row, bounds: Row) -> list[str]:
         note = "behind a RAID controller the kernel sees the logical drive: no source here can show the drives behind it"
         is_hidden = any(row["reason"] == "behind a RAID controller" for row in unjudged["rows"])
         blocks.append(
-            block(f"Not judged: {counted_noun(drives_at, 'drive')}", _list(unjudged, columns_unjudged), note if is_hidden else "")
+            block(
+                f"Not judged, or among drives of unknown kind only: {counted_noun(drives_at, 'drive')}",
+                _list(unjudged, columns_unjudged),
+                note if is_hidden else "",
+            )
         )
     unnamed, guessed, disagreements = inventory["unnamed_drives"], inventory["guessed_groups"], inventory["disagreements"]
     if unnamed["count"]:

@@ -277,7 +277,7 @@ def _stage(readings: pl.DataFrame, landing: Landing) -> pl.DataFrame:
     if not readings.height:
         return readings
     seconds = seconds_of(landing.options)
-    rolled: Rolled = roll_up(readings, landing.kind, seconds)
+    rolled: Rolled = roll_up(readings, seconds)
     notes = landing.by_no[max(readings["file_no"].unique())].notes
     notes += [note for note in rolled.notes if note not in notes]
     take_back(rolled.unused, landing.by_no, "rows_superseded")

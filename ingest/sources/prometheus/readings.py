@@ -98,7 +98,7 @@ def named_hosts(instances: list[str]) -> dict[str, str]:
     return {instance: instance if host in shared else host for instance, host in hosts.items()}
 
 
-def roll_up(readings: pl.DataFrame, declared_kind: str | None, sample_seconds: int | None = None) -> Rolled:
+def roll_up(readings: pl.DataFrame, sample_seconds: int | None = None) -> Rolled:
     """Good readings (READING, CARRIED, `file_no`, `row_no`), one per drive, path and instant -> drive-hours and who the drives are.
 
     sample_seconds: of what drive-hours were made, samples of that length as well.
@@ -146,7 +146,7 @@ def roll_up(readings: pl.DataFrame, declared_kind: str | None, sample_seconds: i
     samples = None if sample_seconds is None else _samples(kept.drop("file_no_of_hour", "row_no_of_hour"), sample_seconds)
     last = _last(readings, periods).select(columns)
     shown = periods.filter(~is_path("device"))
-    return Rolled(_records(hours, HOUR_US), _drives(shown, declared_kind), _aliases(shown), behind, unused, last, samples, notes)
+    return Rolled(_records(hours, HOUR_US), _drives(shown), _aliases(shown), behind, unused, last, samples, notes)
 
 
 def _samples(steps: pl.DataFrame, seconds: int) -> pl.DataFrame:
@@ -301,14 +301,14 @@ def _last(readings: pl.DataFrame, periods: pl.DataFrame) -> pl.DataFrame:
     return named.with_columns(pl.lit(True).alias("is_carried"), pl.when(is_latest).then(pl.col("valid_from")).alias("since"))
 
 
-def _drives(periods: pl.DataFrame, declared_kind: str | None) -> pl.DataFrame:
+def _drives(periods: pl.DataFrame) -> pl.DataFrame:
     is_ssd = pl.col("device").str.starts_with("nvme") | ~pl.col("is_rotating")
     kind = pl.when(is_ssd).then(pl.lit("ssd")).when(pl.col("is_rotating")).then(pl.lit("disk"))
     return periods.select(
         "drive_id",
         pl.coalesce("raid_group_id", "host").alias("raid_group_id"),
         pl.col("role").fill_null("data").alias("role"),
-        pl.coalesce(kind, pl.lit(declared_kind, pl.String())).alias("kind"),
+        kind.alias("kind"),
         "model",
         "firmware",
         pl.when(pl.col("device").str.starts_with("nvme")).then(pl.lit("NVMe")).alias("interface"),
