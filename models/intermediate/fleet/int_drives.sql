@@ -29,16 +29,28 @@ inventory as (
         and (drive_id not in (select shared_serial from apart) or drive_id in (select drive_id from spans))
 ),
 
--- the name that its host has for it now, or had last: of several paths all; a controller's name only where nobody names its namespace
+-- the name that its host has for it now, or had last: of several paths all; a controller's name only where nobody names its namespace.
+-- What another host, where it was before, calls by that name is no drive of ours.
+placed_names as (
+    select
+        aliases.drive_id,
+        regexp_extract(aliases.alias, '/(.+)$', 1) as device,
+        regexp_extract(aliases.alias, '/(nvme[0-9]+)$', 1) <> '' as is_controller,
+        aliases.to_hour_utc,
+        coalesce({{ host_of('aliases.alias') }} = {{ host_of("inventory.host || '/'") }}, false) as is_there
+    from {{ ref('int_aliases__periods') }} as aliases
+    left join inventory on aliases.drive_id = inventory.drive_id
+    where aliases.alias like '%/%'
+),
+
 names as (
     select
         drive_id,
-        regexp_extract(alias, '/(.+)$', 1) as device,
-        to_hour_utc = max(to_hour_utc) over (partition by drive_id) as is_latest,
-        regexp_extract(alias, '/(nvme[0-9]+)$', 1) <> '' as is_controller,
-        max(case when regexp_extract(alias, '/(nvme[0-9]+)$', 1) = '' then 1 else 0 end) over (partition by drive_id, to_hour_utc) as names_devices
-    from {{ ref('int_aliases__periods') }}
-    where alias like '%/%'
+        device,
+        is_controller,
+        rank() over (partition by drive_id order by is_there desc, to_hour_utc desc) = 1 as is_latest,
+        max(case when is_controller then 0 else 1 end) over (partition by drive_id, is_there, to_hour_utc) as names_devices
+    from placed_names
 ),
 
 names_now as (
