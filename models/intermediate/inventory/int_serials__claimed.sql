@@ -95,11 +95,15 @@ wide_names as (
 
 -- names of one length are of one kind: an SSD may have one of each
 differing as (
-    select distinct drive_id
-    from {{ ref('int_aliases__claimed') }}
-    where alias like 'wwn:%'
-    group by drive_id, source, length(alias)
-    having count(distinct alias) > 1
+    select drive_id
+    from (
+        select drive_id, source, length(alias) as name_length, count(distinct alias) as name_count
+        from {{ ref('int_aliases__claimed') }}
+        where alias like 'wwn:%'
+        group by drive_id, source, length(alias)
+    ) as counted
+    group by drive_id
+    having max(name_count) > 1
 ),
 
 -- hosts that stated the world wide name when they claimed the serial
