@@ -180,7 +180,7 @@ def test_disks_beside_flash_are_compared_with_disks(tmp_path: Path) -> None:
     ]
 
 
-def test_the_kind_that_a_delivery_is_said_to_be_of_is_that_of_its_arrays_drives(tmp_path: Path) -> None:
+def test_the_kind_of_a_delivery_is_that_of_the_drives_of_its_arrays(tmp_path: Path) -> None:
     """mdadm names the array and no kind. Counters with --kind say it, and so does --kind where the array lands."""
     root = tmp_path / "in"
     for name in ("counted", "listed"):

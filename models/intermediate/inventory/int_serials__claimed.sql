@@ -6,7 +6,7 @@ with devices as (
     select
         source,
         drive_id,
-        -- a controller is on its host, and a drive of several ports has several; which device it is nobody says
+        -- a controller names its host but no device, and a drive of several ports has several controllers
         case when not is_controller then host || regexp_extract(alias, '(/.*)$', 1) end as device,
         host,
         is_derived,
