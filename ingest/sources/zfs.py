@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -39,9 +40,11 @@ _COLUMNS = 11
 """Columns of a line of iostat up to disk_wait: name, alloc, free, then operations, bytes, total_wait and disk_wait, of reads and writes."""
 _LEAST_PEERS = 3
 _MOST = 2**53
-_GROUP = re.compile(r"(mirror|raidz\d?|draid\d?(?::\w+)*|replacing|spare|indirect|root|logs|cache|special|dedup|spares)(-\d+)?")
+# a draid's own spare, draid2-0-0, is room on all its drives
+_GROUP = re.compile(r"(mirror|raidz\d?|draid\d?(?::\w+)*|replacing|spare|indirect|root|logs|cache|special|dedup|spares)(-\d+){0,2}")
 _CLASSES = ("logs", "cache", "special", "dedup", "spares")
-_SCANS = {"scrub": "scrub", "resilver": "rebuild"}
+# `scan: resilver (draid2:4d:11c:1s-0) in progress since ...`; adding a drive to a raidz and taking one away move data too
+_WORK = re.compile(r"\s*(?:scan|expand|remove): .*\bin progress since")
 _ERRORS = ("zfs_read_errors", "zfs_write_errors", "zfs_checksum_errors", "zfs_slow_ios")
 _POINT = re.compile(r"(zpool_\w+),((?:\\.|[^\\ ])+) (\S+) (\d{18,20})")
 
@@ -200,8 +203,8 @@ class _File:
                 elif pool and (status is None or status.at != at):
                     status = Status(at)  # type: ignore[arg-type]
                     self.seen.append(status)
-            elif fields[:1] == ["scan:"] and status is not None and fields[2:4] == ["in", "progress"] and fields[1] in _SCANS:
-                status.scans[pool] = _SCANS[fields[1]]
+            elif status is not None and _WORK.match(line):
+                status.scans[pool] = "scrub" if "scrub" in fields[1:3] else "rebuild"
             elif fields[:1] == ["NAME"]:
                 config = True
             elif fields[:1] == ["errors:"]:
@@ -277,8 +280,12 @@ class _File:
     def _intervals(self, leaves: set[str]) -> Iterator[tuple[Any, ...]]:
         for begun, at, row, fields in self._reports:
             name, seconds = fields[0], (at - begun).total_seconds()  # type: ignore[operator]
-            if name not in leaves and not (is_whole_drive(drive_device(name)) or ("-" in name and not _GROUP.fullmatch(name))):
-                continue  # a pool, or a vdev made of others
+            if name not in leaves:
+                # below the top of a pool nothing has a capacity; at the top, only a name can tell a drive from a pool
+                is_below = {*fields[1:3]} <= {"0", "-"}
+                is_named = is_whole_drive(drive_device(name)) or not drive_named(self.host, name)[0].startswith(f"{self.host}/")
+                if _GROUP.fullmatch(name) or not (is_below or is_named):
+                    continue
             if seconds <= 0:
                 self.rejected.append((row, "covers no time: the first report is since the pool's import; give `-y`", "name", name))
                 continue
@@ -299,7 +306,9 @@ class _File:
 
     def _points(self) -> pl.DataFrame:
         """Histograms -> I/Os and milliseconds counted since the pool's import: those of a bucket took three quarters of its bound."""
-        is_summed = any(numbers.get(float("inf"), (0, 0)) != (0, 0) for numbers in self._buckets.values())
+        # --sum-histogram-buckets: no bucket holds less than the one before it
+        ordered = [[numbers for _, numbers in sorted(buckets.items())] for buckets in self._buckets.values()]
+        is_summed = all(below[way] <= above[way] for numbers in ordered for below, above in pairwise(numbers) for way in (0, 1))
         rows, counts = [], []
         for (path, at), buckets in self._buckets.items():
             ios, ms, before, last = [0, 0], [0.0, 0.0], (0, 0), 0.0
@@ -356,6 +365,6 @@ class _File:
         at_work = [(one.at, {(leaf.name, one.scans[leaf.pool]) for leaf in one.leaves if leaf.pool in one.scans}) for one in seen]
         for (name, work), begun, ended in spans(at_work):
             if name in leaves:
-                detail = "zfs: scrub" if work == "scrub" else "zfs: resilver"
+                detail = "zfs: scrub" if work == "scrub" else "zfs: resilver, expansion or removal"
                 record = {**self._record(leaves[name], ended or begun), "event_type": work, "occurred_at": begun, "ended_at": ended}
                 yield {**record, "detail": detail, "row_no": leaves[name].row}

@@ -28,12 +28,12 @@ def put(root: Path, text: str, name: str = "web1/zpool.txt") -> Path:
     return root / "in"
 
 
-def report(at: int, rows: dict[str, tuple[int, int]], bandwidth: int = 819_200) -> str:
-    """A report of `zpool iostat -lvpH -T u` of a raidz2: reads a second and disk_wait of reads, by vdev; no write."""
+def report(at: int, rows: dict[str, tuple[int, int]], top: tuple[str, ...] = ("tank", "raidz2-0")) -> str:
+    """A report of `zpool iostat -lvpH -T u`: reads a second and disk_wait, by vdev. Only the top of a pool has a capacity."""
     lines = [f"{at}"]
-    for name, (ops, wait_ns) in {"tank": (1, 1), "raidz2-0": (1, 1), **rows}.items():
-        wait = wait_ns or "-"
-        numbers = (name, 236_931_067_904, "-", ops, 0, bandwidth, 0, wait, "-", wait, "-", 1152, "-", "-", 1_984_556, "-", "-", "-")
+    for name, (ops, wait_ns) in {**dict.fromkeys(top, (1, 1)), **rows}.items():
+        wait, capacity = wait_ns or "-", 236_931_067_904 if name in top else 0
+        numbers = (name, capacity, capacity, ops, 0, 819_200, 0, wait, "-", wait, "-", 1152, "-", "-", 1_984_556, "-", "-", "-")
         lines.append("\t".join(map(str, numbers)))
     return "\n".join(lines) + "\n"
 
@@ -87,6 +87,23 @@ def test_peers_are_a_raidz_or_all_small_mirrors_of_a_pool(tmp_path: Path, wareho
     assert dict(errors) == {"zfs_read_errors": 0, "zfs_write_errors": 1, "zfs_checksum_errors": 2, "zfs_slow_ios": 7}
 
 
+def test_the_drives_of_a_draid_are_those_that_are_no_pool_and_no_spare_of_its_own(tmp_path: Path, warehouse: Warehouse) -> None:
+    """Names are of /etc/zfs/vdev_id.conf. Only the status says that B7, a vdev by itself, is no pool."""
+    draid, below = "draid2:4d:11c:1s-0", dict.fromkeys(("A0", "slot-1", "spare-2", "draid2-0-0"), (1, 1000))
+    members = (
+        f"\t  {draid}  DEGRADED 0 0 0 -\n\t    A0  ONLINE 0 0 0 0\n\t    slot-1  ONLINE 0 0 0 0\n"
+        "\t    spare-2  DEGRADED 0 0 0 -\n\t      A2  UNAVAIL 0 0 0 0\n\t      draid2-0-0  ONLINE 0 0 0 0\n\t  B7  ONLINE 0 0 0 0\n"
+        "\tspares\n\t  draid2-0-0  INUSE  currently in use\n"
+    )
+    scan = f"resilver ({draid}) in progress since Mon Jan  5 09:55:00 2026"
+    text = f"{status(TS, members, scan, 'big-pool')}TS {TS}\n{report(TS + 60, below, ('big-pool', draid, 'B7', 'other-pool'))}"
+    assert ingest("zfs", put(tmp_path, text), warehouse.path).rows_rejected == 0
+    names = {"web1/A0", "web1/B7", "web1/slot-1"}
+    for kind in ("drive_hours", "drives", "drive_events"):
+        assert set(warehouse.live(kind)["drive_id"]) == names
+    assert set(warehouse.live("drive_events")["event_type"]) == {"rebuild"}
+
+
 def test_scrubs_and_resilvers_are_events_of_the_pools_drives(tmp_path: Path, warehouse: Warehouse) -> None:
     doing = ["none requested", "scrub in progress since Sat Sep  5 11:00:00 2026", "resilver in progress since Sat Sep  5 12:00:00 2026"]
     text = "".join(status(TS + 600 * n, "\t  sda  ONLINE 0 0 0 0\n", doing[m]) for n, m in enumerate((0, 1, 1, 0, 2)))
@@ -95,7 +112,7 @@ def test_scrubs_and_resilvers_are_events_of_the_pools_drives(tmp_path: Path, war
     after = [AT + timedelta(minutes=10 * n) for n in range(5)]
     assert events == [
         ("web1/sda", "scrub", after[1], after[3], "zfs: scrub"),
-        ("web1/sda", "rebuild", after[4], None, "zfs: resilver"),
+        ("web1/sda", "rebuild", after[4], None, "zfs: resilver, expansion or removal"),
     ]
 
 
@@ -108,7 +125,8 @@ def test_histograms_of_influx_give_reads_and_their_mean(is_summed: bool, tmp_pat
         lines.append(
             f"zpool_stats,name=tank,state=ONLINE,path=/dev/sda1,vdev=root/raidz-0/disk-0 read_bytes={8192 * n}u,write_bytes=0u {at}"
         )
-        for bound, reads in (("0.001049", 0), ("0.002097", 1000 * n), ("+Inf", 1000 * n if is_summed else 0)):
+        # one read of more than a minute is in the last bucket
+        for bound, reads in (("0.001049", 0), ("0.002097", 1000 * n), ("+Inf", 1000 * n + 1 if is_summed else 1)):
             tags = rf"le={bound},name=my\ tank,path=/dev/sda1,vdev=root/raidz-0/disk-0"
             lines.append(f"zpool_latency,{tags} total_read=9u,disk_read={reads}u,disk_write=0u {at}")
             lines.append(f"zpool_latency,le={bound},name=tank,vdev=root disk_read=1u,disk_write=0u {at}")
