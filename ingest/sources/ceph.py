@@ -8,7 +8,8 @@ device, as diskstats and node_exporter know it. Its peers are the drives of one 
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -109,7 +110,8 @@ def _batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
     cluster, number = host_of(file), 0
     rejected: list[Rejection] = []
     found: list[dict[str, Any]] = []
-    for look in looks(read_text(file)):
+    # some commands end without a new line, and the next look begins right there
+    for look in looks(re.sub(r"(?<=[]}])(?=TS \d+$)", "\n", read_text(file), flags=re.MULTILINE)):
         for document in _documents("\n".join(line for _, line in look.lines)):
             for entry in _entries(document):
                 number += 1
@@ -406,16 +408,21 @@ def _pulled(client: Client, match: Sequence[str], start: int, end: int) -> Itera
         for osd, one in latency:
             for at, value in one.points:
                 perf[at].append({"id": int(osd), "perf_stats": {"commit_latency_ms": _number(value)}})
-        on: dict[str, tuple[str, str]] = {}
-        for osd, one in disks:
-            host = one.labels.get("exported_instance") or host_of_target(one.labels.get("instance", ""))
-            on[osd] = (host, ",".join(drive_of(name.removeprefix("/dev/")) for name in one.labels.get("device", "").split("+")))
+        placed = {osd: one.labels for osd, one in disks}
+        on = {osd: (of.get("exported_instance") or host_of_target(of.get("instance", "")), of) for osd, of in placed.items()}
+        used = Counter((host, name) for host, labels in on.values() for name in labels.get("devices", "").split(","))
         known = {osd: (one.labels, one.points[0][0]) for osd, one in metadata}
         for osd, (labels, at) in known.items():
-            host, device = on.get(osd, (labels.get("hostname", ""), ""))
+            host, disk = on.get(osd, (labels.get("hostname", ""), {}))
+            device = disk.get("device", "").replace("+", ",")
+            if disk.get("devices") and not is_whole_drive(drive_device(device)):
+                # a logical volume: its drives, which are those of the database too, unless other OSDs have theirs there as well
+                listed = disk["devices"].split(",")
+                device = ",".join([name for name in listed if used[host, name] == 1] or listed)
             kind = labels.get("device_class", "")
+            said = {"hostname": labels.get("hostname") or host, "devices": device, "device_ids": disk.get("device_ids")}
             documents[at] += [
-                [{"id": int(osd), "hostname": labels.get("hostname") or host, "devices": device, "default_device_class": kind}],
+                [{"id": int(osd), **said, "default_device_class": kind}],
                 {"nodes": [{**_NO_ROOT, "children": [int(osd)]}, {"id": int(osd), "type": "osd", "device_class": kind}]},
             ]
         busy: dict[float, set[int]] = defaultdict(set)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -61,8 +63,8 @@ def put(root: Path, looks: dict[int, list[Any]], name: str = "prod/ceph.txt") ->
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
         for second, documents in looks.items():
-            # the tool begins with an empty line
-            file.write(f"TS {TS + second}\n" + "".join(f"\n{each if isinstance(each, str) else json.dumps(each)}\n" for each in documents))
+            # the tool begins with an empty line, and most commands end without a new one
+            file.write(f"TS {TS + second}\n" + "".join(f"\n{each if isinstance(each, str) else json.dumps(each)}" for each in documents))
     return root / "in"
 
 
@@ -183,7 +185,12 @@ def test_a_pull_of_the_mgrs_metrics_lands_the_same_drives(tmp_path: Path, wareho
         of = {"ceph_daemon": f"osd.{osd}", "instance": "mgr:9283", "job": "ceph"}
         series[labels("ceph_osd_commit_latency_ms", **of)] = [(at, 40.0 if osd == 3 else 4.0) for at in scrapes]
         series[labels("ceph_osd_metadata", **of, hostname="h1", device_class="hdd")] = [(at, 1.0) for at in scrapes]
-        series[labels("ceph_disk_occupation", **of, exported_instance="h1", device=f"/dev/sd{'abcd'[osd]}")] = [(at, 1.0) for at in scrapes]
+        # two are logical volumes with their databases on a drive of flash
+        on = f"sd{'abcd'[osd]}"
+        drives = {"device": f"/dev/{on}", "devices": on, "device_ids": f"{on}=ATA_ST4000NM_S{osd}"}
+        if osd > 1:
+            drives |= {"device": f"/dev/dm-{osd}", "db_device": "/dev/dm-9", "devices": f"nvme0n1,{on}"}
+        series[labels("ceph_disk_occupation", **of, exported_instance="h1", **drives)] = [(at, 1.0) for at in scrapes]
         series[labels("ceph_osd_recovery_ops", **of)] = [(at, float(osd == 2 and at > TS + 1000)) for at in scrapes]
     with serving(Server(series)) as server:
         summary = ingest(
@@ -196,6 +203,8 @@ def test_a_pull_of_the_mgrs_metrics_lands_the_same_drives(tmp_path: Path, wareho
     ]
     (event,) = warehouse.live("drive_events").select("drive_id", "event_type", "occurred_at").rows()
     assert event == ("h1/sdc", "rebuild", AT + timedelta(seconds=1200))
+    aliases = warehouse.live("drive_aliases").sort("alias").select("alias", "drive_id").rows()
+    assert aliases == [(f"h1/sd{letter}", f"S{osd}") for osd, letter in enumerate("abcd")]
     assert not list(warehouse.path.glob("pulled/**/*.ceph"))
 
 
@@ -213,3 +222,18 @@ def test_a_slow_drive_is_named_and_one_that_scrubs_raises_no_alert(tmp_path: Pat
         raised = connection.execute("select subject_id, raid_group_id, max_slowdown from marts.fct_slow_alerts").fetchall()
         named = connection.execute("select model, kind, host from marts.dim_drives where drive_id = 'S5'").fetchall()
     assert raised == [("S5", "prod/default/hdd", 10.0)] and named == [("ATA ST4000NM", "disk", "h2")]
+
+
+def test_the_slow_drive_of_a_real_cluster_is_named(tmp_path: Path) -> None:
+    """Recorded from Ceph 16.2.15 while osd.4 was stopped five sixths of the time; drives were named, looks moved apart."""
+    text = (Path(__file__).parent / "ceph_16.2.15.txt").read_text()
+    seconds = count(TS, 600)
+    put(tmp_path, {})
+    (tmp_path / "in/prod/ceph.txt").write_text(re.sub(r"TS \d+$", lambda _: f"TS {next(seconds)}", text, flags=re.MULTILINE))
+    warehouse = Built(tmp_path / "warehouse")
+    assert ingest("ceph", tmp_path / "in", warehouse.root).rows_rejected == 0
+    build(warehouse)
+    with duckdb.connect(str(warehouse.published), read_only=True) as connection:
+        raised = connection.execute("select subject_id, raid_group_id, round(max_slowdown, 1) from marts.fct_slow_alerts").fetchall()
+        named = connection.execute("select model, kind, host from marts.dim_drives where drive_id = 'Q4'").fetchall()
+    assert raised == [("Q4", "prod/default/hdd", 5.7)] and named == [("QEMU HARDDISK", "disk", "vm")]
