@@ -167,6 +167,12 @@ def publish_study(root: Path, *, is_empty: bool = False) -> Warehouse:
         rates = "first_precision double, first_recall double, precision_ratio double, recall double"
         warnings = [] if is_empty else HEALTH_WARNINGS
         fill(connection, f"study.health_warnings (kind varchar, rule varchar, attribute varchar, measure varchar, {rates})", warnings)
+        fill(
+            connection,
+            "study.latency_tails (percentile varchar, drive_hours bigint, slow_by_mean_hours bigint, slow_by_percentile_hours bigint, "
+            "slow_by_both_hours bigint, drives_only_the_percentile_sees bigint)",
+            [("p50", 0, 0, 0, 0, 0), *([] if is_empty else [("p999", 5480, 58, 62, 50, 1)])],
+        )
         points = [(figure, curve, seq, x, y) for seq, (figure, curve, x, y) in enumerate(PAPER_CURVES)]
         fill(connection, "study.study_paper_curves (figure varchar, curve varchar, seq bigint, x double, y double)", points)
         connection.execute("create schema raw; create table raw.publication as from marts.publication")

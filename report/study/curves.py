@@ -243,6 +243,18 @@ def gap_words(summaries: Sequence[Row]) -> list[str]:
     ]
 
 
+def tail_words(rows: Sequence[Row]) -> list[str]:
+    """What the tail of a drive's latencies sees that the mean does not: a sentence for each percentile, by the rows of latency_tails."""
+    return [
+        f"By their {row['percentile'].replace('p999', 'p99.9')}, {count(row['slow_by_percentile_hours'])} of "
+        f"{noun(row['drive_hours'], 'drive-hour', 'drive-hours')} were slow; the mean does not show "
+        f"{count(row['slow_by_percentile_hours'] - row['slow_by_both_hours'])} of them, of "
+        f"{noun(row['drives_only_the_percentile_sees'], 'drive', 'drives')}. "
+        f"{count(row['slow_by_mean_hours'] - row['slow_by_both_hours'])} others were slow by the mean alone."
+        for row in rows
+    ]
+
+
 def unplug_words(summaries: Sequence[Row]) -> dict[str, list[str]]:
     """Waits, outages and recurrences in words."""
     return {

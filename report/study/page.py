@@ -52,6 +52,7 @@ class StudyFacts:
     health: list[Row]
     health_warnings: list[Row]
     tolerance: list[Row]
+    latency_tails: list[Row]
 
 
 IN_WORDS = {
@@ -127,6 +128,7 @@ def render_page(facts: StudyFacts) -> str:
         unplug_words=curves.unplug_words(facts.duration_summary),
         health_words=health_words(facts.health),
         health_rows=health_rows(facts.health, facts.health_warnings),
+        tail_words=curves.tail_words(facts.latency_tails),
         matrix=curves.detector_matrix(facts.detectors),
         detector_words=curves.DETECTOR_WORDS,
     )

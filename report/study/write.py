@@ -45,5 +45,6 @@ def write_study(warehouse: Warehouse, out: Path, *, kind: str | None = None) -> 
             health_warnings=of_kind("study.health_warnings", "kind, rule, first_recall desc nulls last, attribute, measure"),
             paper_curves=fetch(connection, "select * from study.study_paper_curves order by figure, curve, seq"),
             tolerance=fetch(connection, "select * from study.study_tolerance order by kind"),
+            latency_tails=fetch(connection, "select * from study.latency_tails where drive_hours > 0 order by percentile"),
         )
     return replace_file(out, render_page(facts))

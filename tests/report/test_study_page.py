@@ -70,6 +70,13 @@ def test_its_appendix_says_which_smart_attributes_differ(page_by_hand: Path, pag
     assert "nothing is known" in empty and "Backblaze" in empty
 
 
+def test_its_appendix_says_what_the_tail_sees_that_the_mean_does_not(page_by_hand: Path, page_of_nothing: Path):
+    page = page_by_hand.read_text(encoding="utf-8")
+    assert "By their p99.9, 62 of 5,480 drive-hours were slow; the mean does not show 12 of them, of 1 drive. 8 others" in page
+    assert "By their p50" not in page  # of which there is no hour
+    assert "No histogram of latencies has landed" in page_of_nothing.read_text(encoding="utf-8")
+
+
 def test_the_appendix_shows_fleet_slowness_and_detector_agreement(eventful: Warehouse, page_file: Path):
     page = Page(page_file)
     figures = {attrs["id"] for tag, attrs in page.tags if tag == "div" and attrs.get("class") == "plotly-graph-div"}
