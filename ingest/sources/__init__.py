@@ -80,7 +80,7 @@ _TABLE = (
     Source("backblaze", "the public daily CSVs of drive stats: inventory, age, and proxies of events"),
     Source(
         "fio",
-        "results of fio runs on Linux md arrays, as JSON or JSON+: the members' I/Os and latencies, a run an hour",
+        "results of fio runs on Linux md arrays or drives, as JSON or JSON+: I/Os and latencies of each drive, a run an hour",
         is_self_named=True,
     ),
     Source(

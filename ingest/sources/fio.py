@@ -1,15 +1,17 @@
-"""Source `fio`: results of fio (JSON or JSON+) on Linux md arrays; every run is an hour of its array.
+"""Source `fio`: results of fio (JSON or JSON+) on Linux md arrays, or on drives by themselves; every run is an hour of its array.
 
 fio's `disk_util` lists the md device and, right after it, the disks it is made of, with the I/Os each completed and its
 `ticks`: what /sys/block/DISK/stat gained over the run, the milliseconds of all its I/Os added up. So ticks over I/Os is
 the mean latency of an I/O. A run takes a minute, not an hour: its hour is its place among the runs of its array.
+The bins of latencies are of jobs. They are a drive's where each job has one drive to itself (`filename=/dev/sdb`).
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
@@ -20,7 +22,9 @@ import polars as pl
 from ingest.contract.errors import UnreadableFile
 from ingest.raw.store import Delivery, drive_hour_files, table_files
 from ingest.reading.batches import REJECTION, Batch, rejections
+from ingest.reading.devices import is_whole_drive
 from ingest.reading.files import FileResult, SourceFile
+from ingest.reading.hosts import drive_device
 from ingest.reading.parse import completed
 from ingest.reading.readers import HALF_A_PAIR, SHOWN_VALUE_CHARS
 from ingest.reading.text import one_line, utf8
@@ -45,6 +49,7 @@ _DISK: dict[str, pl.DataType] = {
     "drive_id": pl.String(),
     "collected_at": pl.Datetime("us"),
     **dict.fromkeys(FIGURES, pl.Int64()),
+    "bins": pl.List(pl.Struct({"upper_us": pl.Float64(), "io_count": pl.Int64()})),
     "file_no": pl.Int64(),
     "row_no": pl.Int64(),
 }
@@ -90,6 +95,8 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     landing.accept("drives", _drives(placed), None)
     landing.count_samples(placed.select("file_no", "row_no", of_file_no="file_no", samples=pl.lit(1, pl.Int64())))
     landing.accept("drive_hours", _drive_hours(placed), None)
+    if (latencies := placed.explode("bins").unnest("bins").drop_nulls("upper_us")).height:
+        landing.accept("drive_latencies", completed(latencies, "drive_latencies"), None)
 
 
 def _batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
@@ -108,7 +115,7 @@ def read_run(path: Path, folder: str, notes: list[str]) -> Run:
     try:
         document = _document(path, notes)
         run = Run(_ended_at(document))
-        _take_arrays(run, document.get("disk_util") or [], folder)
+        _take_arrays(run, document.get("disk_util") or [], folder, _jobs_of_drives(document["jobs"], document.get("global options")))
     except (OSError, MemoryError, RecursionError, ValueError) as error:
         raise UnreadableFile(f"cannot be read: {one_line(error)}") from error
     return run
@@ -151,15 +158,42 @@ def _ended_at(document: dict[str, Any]) -> datetime:
     return datetime.fromtimestamp(0, UTC).replace(tzinfo=None) + timedelta(milliseconds=value * unit_ms)
 
 
-def _take_arrays(run: Run, devices: Any, folder: str) -> None:
+def _jobs_of_drives(jobs: list[Any], common: Any) -> dict[str, list[dict[str, Any]]]:
+    """The jobs of each drive; empty where one has a file, an array, or several drives."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for job in jobs:
+        options = [each for each in (common, job.get("job options") if isinstance(job, dict) else None) if isinstance(each, dict)]
+        device = drive_device(next((str(of["filename"]) for of in reversed(options) if "filename" in of), ""))
+        if not is_whole_drive(device):
+            return {}
+        found.setdefault(device, []).append(job)
+    return found
+
+
+def _bins(jobs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """I/Os by the time they took, in ranges that double, none without json+. Raises: ValueError, AttributeError."""
+    counts: Counter[int] = Counter()
+    for job in jobs:
+        for way in ("read", "write", "trim"):
+            for took_ns, count in job.get(way, {}).get("clat_ns", {}).get("bins", {}).items():
+                if not (took_ns.isdecimal() and _is_count(count) and 0 <= count <= _MOST):
+                    raise ValueError
+                counts[1 << int(took_ns).bit_length()] += count
+    return [{"upper_us": upper / 1000, "io_count": count} for upper, count in sorted(counts.items()) if count]
+
+
+def _take_arrays(run: Run, devices: Any, folder: str, jobs: dict[str, list[dict[str, Any]]]) -> None:
     if not isinstance(devices, list) or not all(isinstance(device, dict) and isinstance(device.get("name"), str) for device in devices):
         raise UnreadableFile("disk_util is not a list of disks with names, as fio writes it")
     names = [device["name"] for device in devices]
     arrays = [at for at, name in enumerate(names) if _MD.match(name)]
     if not devices:
         run.rejected.append((1, "empty, expected the disks of the run (fio leaves them out with --disk_util=0)", "disk_util", None))
+    elif jobs and jobs.keys() == set(names):  # group_reporting names but one of them
+        for at, name in enumerate(names):
+            _take_disk(run, devices[at], at + 1, folder or "drives", jobs[name])
     elif not arrays:
-        reason = "no md array; other devices, such as hardware RAID, do not show the drives behind them"
+        reason = "no md array, and no job for each drive; other devices, such as hardware RAID, do not show the drives behind them"
         run.rejected.append((1, reason, "disk_util", ", ".join(names)))
     below = _below(devices)
     for array in arrays:
@@ -205,7 +239,7 @@ def _below(devices: list[dict[str, Any]]) -> list[list[int]]:
     return below
 
 
-def _take_disk(run: Run, device: dict[str, Any], row: int, group: str) -> None:
+def _take_disk(run: Run, device: dict[str, Any], row: int, group: str, jobs: Sequence[dict[str, Any]] = ()) -> None:
     for name in FIGURES:
         value = device.get(name)
         if not _is_count(value) or value > _MOST:
@@ -219,9 +253,14 @@ def _take_disk(run: Run, device: dict[str, Any], row: int, group: str) -> None:
     if utf8(device["name"]) != device["name"]:
         run.rejected.append((row, HALF_A_PAIR, "name", device["name"]))
         return
+    try:
+        bins = _bins(jobs)
+    except (ValueError, AttributeError):
+        run.rejected.append((row, "the bins of its jobs are not whole numbers of 0 or more", "bins", None))
+        return
     figures = {name: device[name] for name in FIGURES}
     identity = {"raid_group_id": group, "drive_id": f"{group}/{device['name']}", "collected_at": run.ended_at, "row_no": row}
-    run.disks.append({**identity, **figures})
+    run.disks.append({**identity, **figures, "bins": bins})
 
 
 def _is_count(value: Any) -> TypeGuard[int]:

@@ -94,6 +94,30 @@ def test_members_are_drives_with_mean_latencies(tmp_path: Path, warehouse: Wareh
     ]
 
 
+def job(drive: str, **bins: int) -> dict[str, Any]:
+    """A job with a drive to itself; n1000=3: three reads took a thousand nanoseconds."""
+    took = {name[1:]: count for name, count in bins.items()}
+    return {"jobname": drive, "job options": {"filename": f"/dev/{drive}"}, "read": {"clat_ns": {"bins": took}}, "write": {}}
+
+
+def test_drives_with_jobs_of_their_own_are_peers_with_histograms(tmp_path: Path, warehouse: Warehouse) -> None:
+    """1,000, 1,010 and 1,023 ns are in the range up to 1,024, 1,024 is in the next; two jobs of a drive add up."""
+    jobs = [job("sda", n1000=3, n1010=2), job("sdb", n1024=7), job("sda", n1023=1, n5000=0), job("sdc")]
+    write(tmp_path / "in", result(devices=MEMBERS, jobs=jobs))
+    assert counts(ingest("fio", tmp_path / "in", warehouse.path)) == (3, 3, 0, 0, 0)
+    assert set(warehouse.live().select("drive_id", "raid_group_id").rows()) == {(f"host/array/sd{x}", "host/array") for x in "abc"}
+    found = warehouse.live("drive_latencies").sort("drive_id").select("drive_id", "hour_utc", "upper_us", "io_count").rows()
+    hour = datetime(2020, 1, 31, 11)
+    assert found == [("host/array/sda", hour, 1.024, 6), ("host/array/sdb", hour, 2.048, 7)]
+
+
+def test_a_drive_whose_bins_are_no_counts_is_rejected_alone(tmp_path: Path, warehouse: Warehouse) -> None:
+    write(tmp_path / "in", result(devices=MEMBERS, jobs=[job("sda", n1000=-1), job("sdb", n1000=1), job("sdc", n1=1, total=2)]))
+    summary = ingest("fio", tmp_path / "in", warehouse.path)
+    assert counts(summary) == (3, 1, 2, 0, 0) and {row["column"] for row in summary.rejected} == {"bins"}
+    assert warehouse.live()["drive_id"].to_list() == ["host/array/sdb"]
+
+
 def test_the_hour_of_a_run_is_its_rank_among_the_runs_of_its_array(tmp_path: Path, warehouse: Warehouse) -> None:
     # 13 minutes apart at most and in no order of names; another array of the same host counts for itself
     write(tmp_path / "in", result(14), result(1), result(0))
@@ -220,6 +244,7 @@ def test_a_result_cut_off_anywhere_is_unreadable(tmp_path: Path, warehouse: Ware
 REJECTED = {
     "no disk_util": (result(disk_util=[]), (1, "disk_util", None), "--disk_util=0"),
     "hardware RAID": (result(devices=[disk("sda", 1, 1, 1, 1)]), (1, "disk_util", "sda"), "no md array"),
+    "group_reporting": (result(devices=MEMBERS, jobs=[job("sda", n1000=9)]), (1, "disk_util", "sda, sdc, sdb"), "no job for each drive"),
     "LVM on one disk": (result(devices=made_of(disk("dm-0", 1, 1, 1, 1), disk("sda", 1, 1, 1, 1))), (1, "disk_util", "dm-0, sda"), "no md"),
     "array alone": (result(devices=[disk("md127", 1, 1, 0, 0)]), (1, "name", "md127"), "without its members"),
     "array without means": (result(devices=[disk("md_d0", 1, 1, 0, 0), *MEMBERS]), (1, "name", "md_d0"), "without its members"),
