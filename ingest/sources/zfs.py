@@ -46,7 +46,7 @@ _CLASSES = ("logs", "cache", "special", "dedup", "spares")
 # `scan: resilver (draid2:4d:11c:1s-0) in progress since ...`; adding a drive to a raidz and taking one away move data too
 _WORK = re.compile(r"\s*(?:scan|expand|remove): .*\bin progress since")
 _ERRORS = ("zfs_read_errors", "zfs_write_errors", "zfs_checksum_errors", "zfs_slow_ios")
-_POINT = re.compile(r"(zpool_\w+),((?:\\.|[^\\ ])+) (\S+) (\d{18,20})")
+_POINT = re.compile(r"(zpool_\w+),((?:\\.|[^\\ ])+) (\S+) (\d{18,19})")
 
 _INTERVAL: dict[str, pl.DataType] = {
     "host": pl.String(), "device": pl.String(), "at": pl.Float64(), "seconds": pl.Float64(),
@@ -171,6 +171,7 @@ class _File:
         self._buckets: dict[tuple[str, int], dict[float, tuple[int, int]]] = defaultdict(dict)
         self._bytes: dict[tuple[str, int], tuple[int, int]] = {}
         self._rows: dict[tuple[str, int], int] = {}
+        self._listed: dict[int, Status] = {}
         text = read_text(file)
         is_dated = text.lstrip().startswith("TS")  # what prints its own times needs no line before
         for look in looks(text if is_dated else f"TS 0\n{text}"):
@@ -228,6 +229,9 @@ class _File:
         tags = dict(each.replace("\\", "").split("=", 1) for each in re.split(r"(?<!\\),", match[2]) if "=" in each)
         values = dict(each.split("=", 1) for each in match[3].split(",") if "=" in each)
         path, at = tags.get("path"), int(match[4])
+        listed, pool = self._listed.setdefault(at, Status(instant(at / 1e9))), tags.get("name", "")
+        if match[1] == "zpool_scan_stats" and tags.get("state") == "scanning":
+            listed.scans[pool] = "scrub" if tags.get("function") == "scrub" else "rebuild"
         names = {"zpool_latency": ("disk_read", "disk_write"), "zpool_stats": ("read_bytes", "write_bytes")}.get(match[1])
         if path is None or names is None:
             return
@@ -240,6 +244,7 @@ class _File:
             numbers.append(int(text.rstrip("iu")))
         if match[1] == "zpool_stats":
             self._bytes[path, at] = (numbers[0], numbers[1])
+            listed.leaves.append(Leaf(path, row, pool, None, "", []))
             return
         bound = tags.get("le", "")
         if not re.fullmatch(r"\d{1,6}\.\d{1,9}|\+Inf", bound):
@@ -334,7 +339,7 @@ class _File:
 
     def _record(self, leaf: Leaf, at: datetime) -> dict[str, Any]:
         drive, is_alias = drive_named(self.host, leaf.name)
-        return {"drive_id": drive, "raid_group_id": f"{self.host}/{leaf.group}", "is_alias": is_alias, "collected_at": at}
+        return {"drive_id": drive, "is_alias": is_alias, "collected_at": at, "row_no": leaf.row}
 
     def members(self) -> Iterator[dict[str, Any]]:
         """An inventory record per drive, where a look finds other members than the one before it."""
@@ -344,27 +349,29 @@ class _File:
             for leaf in status.leaves if listed != before else ():
                 level = (leaf.top or "stripe").rpartition("-")[0] or "stripe"
                 role = "spare" if leaf.cls == "spares" else "data"
-                record = {**self._record(leaf, status.at), "role": role, "raid_level": level, "host": self.host, "valid_from": status.at}
-                yield {**record, "row_no": leaf.row, "is_group_guessed": False}
+                place = {"raid_group_id": f"{self.host}/{leaf.group}", "is_group_guessed": False, "host": self.host}
+                yield {**self._record(leaf, status.at), **place, "role": role, "raid_level": level, "valid_from": status.at}
             before = listed
 
     def health(self) -> Iterator[dict[str, Any]]:
         """The pool's counts of each drive since it was cleared: errors, and I/Os slower than `zio_slow_io_ms`."""
         for status in self.seen:
             for leaf in status.leaves:
-                drive, is_alias = drive_named(self.host, leaf.name)
-                of = {"drive_id": drive, "is_alias": is_alias, "read_at": status.at, "collected_at": status.at, "row_no": leaf.row}
+                of = {**self._record(leaf, status.at), "read_at": status.at}
                 yield from (
                     {**of, "attribute": name, "raw_value": n} for name, n in zip(_ERRORS, leaf.counts, strict=True) if n is not None
                 )
 
     def events(self) -> Iterator[dict[str, Any]]:
         """Scrubs and resilvers, of every drive of the pool but its spares."""
-        seen = sorted(self.seen, key=lambda one: one.at)
+        for looked in (self.seen, self._listed.values()):
+            yield from self._work(sorted(looked, key=lambda one: one.at))
+
+    def _work(self, seen: list[Status]) -> Iterator[dict[str, Any]]:
         leaves = {leaf.name: leaf for status in seen for leaf in status.leaves if leaf.cls != "spares"}
         at_work = [(one.at, {(leaf.name, one.scans[leaf.pool]) for leaf in one.leaves if leaf.pool in one.scans}) for one in seen]
         for (name, work), begun, ended in spans(at_work):
             if name in leaves:
                 detail = "zfs: scrub" if work == "scrub" else "zfs: resilver, expansion or removal"
                 record = {**self._record(leaves[name], ended or begun), "event_type": work, "occurred_at": begun, "ended_at": ended}
-                yield {**record, "detail": detail, "row_no": leaves[name].row}
+                yield {**record, "detail": detail}

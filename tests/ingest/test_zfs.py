@@ -116,6 +116,20 @@ def test_scrubs_and_resilvers_are_events_of_the_pools_drives(tmp_path: Path, war
     ]
 
 
+def test_a_scrub_is_an_event_by_what_influx_prints_too(tmp_path: Path, warehouse: Warehouse) -> None:
+    """It runs at the second and the third of four looks at one pool, and never in the other."""
+    lines = []
+    for n, state in enumerate(("none", "scanning", "scanning", "finished")):
+        at = (TS + 600 * n) * 10**9
+        lines.append(f"zpool_scan_stats,function=scrub,name=tank,state={state} end_ts=0u,errors=0u,pct_done=16.20 {at}")
+        for pool, drive in (("tank", "sda"), ("other", "sdb")):
+            lines.append(f"zpool_stats,name={pool},state=ONLINE,path=/dev/{drive}1,vdev=root/disk-0 read_bytes=0u,write_bytes=0u {at}")
+            lines.append(f"zpool_latency,le=0.001049,name={pool},path=/dev/{drive}1,vdev=root/disk-0 disk_read=0u,disk_write=0u {at}")
+    ingest("zfs", put(tmp_path, "\n".join(lines), "web1/zpool_influxdb.lp"), warehouse.path)
+    events = warehouse.live("drive_events").select("drive_id", "event_type", "occurred_at", "ended_at").rows()
+    assert events == [("web1/sda", "scrub", AT + timedelta(minutes=10), AT + timedelta(minutes=30))]
+
+
 @pytest.mark.parametrize("is_summed", [False, True])
 def test_histograms_of_influx_give_reads_and_their_mean(is_summed: bool, tmp_path: Path, warehouse: Warehouse) -> None:
     """A thousand reads of 1.05 to 2.1 ms, whose middle is 1.57 ms, in each of two quarters of an hour."""
