@@ -39,7 +39,6 @@ RECORD_KIND = "vdevs"
 _COLUMNS = 11
 """Columns of a line of iostat up to disk_wait: name, alloc, free, then operations, bytes, total_wait and disk_wait, of reads and writes."""
 _LEAST_PEERS = 3
-_MOST = 2**53
 # a draid's own spare, draid2-0-0, is room on all its drives
 _GROUP = re.compile(r"(mirror|raidz\d?|draid\d?(?::\w+)*|replacing|spare|indirect|root|logs|cache|special|dedup|spares)(-\d+){0,2}")
 _CLASSES = ("logs", "cache", "special", "dedup", "spares")

@@ -227,7 +227,7 @@ def test_a_slow_drive_is_named_and_one_that_scrubs_raises_no_alert(tmp_path: Pat
 def test_the_slow_drive_of_a_real_cluster_is_named(tmp_path: Path) -> None:
     """Recorded from Ceph 16.2.15 while osd.4 was stopped five sixths of the time; drives were named, looks moved apart."""
     text = (Path(__file__).parent / "ceph_16.2.15.txt").read_text()
-    seconds = count(TS, 600)
+    seconds = count(TS, 900)
     put(tmp_path, {})
     (tmp_path / "in/prod/ceph.txt").write_text(re.sub(r"TS \d+$", lambda _: f"TS {next(seconds)}", text, flags=re.MULTILINE))
     warehouse = Built(tmp_path / "warehouse")
@@ -236,4 +236,4 @@ def test_the_slow_drive_of_a_real_cluster_is_named(tmp_path: Path) -> None:
     with duckdb.connect(str(warehouse.published), read_only=True) as connection:
         raised = connection.execute("select subject_id, raid_group_id, round(max_slowdown, 1) from marts.fct_slow_alerts").fetchall()
         named = connection.execute("select model, kind, host from marts.dim_drives where drive_id = 'Q4'").fetchall()
-    assert raised == [("Q4", "prod/default/hdd", 5.7)] and named == [("QEMU HARDDISK", "disk", "vm")]
+    assert raised == [("Q4", "prod/default/hdd", 6.2)] and named == [("QEMU HARDDISK", "disk", "vm")]
