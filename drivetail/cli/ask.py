@@ -143,7 +143,7 @@ def explain(warehouse: Warehouse, drive: str, hour: str | None, output: str) -> 
 
         pass_on(as_json(as_records(warehouse, drive, hour)))
     elif hour:
-        from drivetail.ask.explain.hour import explain_hour  # reads raw, with libraries that a drive does not need
+        from drivetail.ask.explain.hour import explain_hour
 
         say(explain_hour(warehouse, drive, hour))
     else:

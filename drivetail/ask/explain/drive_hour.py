@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import duckdb
 
-from drivetail.ask.explain.records import HOUR, LIVE_RAW, MEASURED_DRIVE, inventory_periods, precedence, shifted
+from drivetail.ask.explain.records import HOUR, NAMED_DRIVE, inventory_periods, precedence, shifted
 from engine.read import Row, fetch
 from engine.warehouse import Warehouse
 
 COUNTS_FIRST = """
 delivered.is_alias is not null and coalesce(delivered.coverage, 1.0) < delivered.min_coverage,
-coalesce(list_position($precedence, {source}), 99), {source}, coalesce(delivered.coverage, 1.0) desc,
+coalesce(list_position($precedence, files.source), 99), files.source, coalesce(delivered.coverage, 1.0) desc,
 delivered.collected_at desc nulls last, delivered.drive_id
 """
 """Which record of a drive-hour counts, as in int_drive_hours__identified: one with enough coverage, then by source precedence."""
+
+COUNTED = ("min_coverage", "read_ios", "write_ios", "read_latency_us", "write_latency_us", "file", "row_no")
+"""What a row of the RAID-hour has of the record that counts."""
 
 
 class DriveHour:
@@ -24,9 +27,16 @@ class DriveHour:
         self.warehouse = warehouse
         self.measured = measured
         self.drive, self.at, self.group = measured["drive_id"], measured["hour_utc"], measured["raid_group_id"]
-        self.records = self.delivered()
-        self.live = next(record for record in self.records if record["retired_as"] is None)
-        self.reported = self.reported_drives()
+        delivered = self.delivered()
+        self.records = [record for record in delivered if record["named"] == self.drive]
+        # of a drive's records the first counts
+        that_count = {record["named"]: record for record in reversed(delivered) if record["retired_as"] is None}
+        self.live = that_count[self.drive]
+        self.reported = [
+            {**row, **{name: that_count[row["drive_id"]][name] for name in COUNTED}}
+            for row in self.reported_drives()
+            if row["drive_id"] in that_count
+        ]
         self.silent = self.silent_drives()
         periods = inventory_periods(connection, [row["drive_id"] for row in self.reported], self.at)
         self.periods: dict[str, list[Row]] = {}
@@ -55,51 +65,52 @@ class DriveHour:
         self.raid_hour_before: Row | None = hours.get(before) if before != self.at else None
 
     def delivered(self) -> list[Row]:
-        """Every stored record of this drive-hour, the one that counts first."""
+        """Every stored record of the drives of this RAID-hour, `named`: which drive it is of; of each the one that counts first.
+
+        A device whose serial another device measured in that hour is named by itself.
+        """
         return fetch(
             self.connection,
             f"""
+            with measured as materialized (
+                select drive_id, raid_group_id from intermediate.int_drive_hours where hour_utc = $at
+            ),
+            named as (
+                select delivered.*, coalesce(measured.drive_id, {NAMED_DRIVE.format(at="$at")}) as named
+                from raw.drive_hours as delivered
+                left join measured on delivered.drive_id = measured.drive_id
+                where delivered.hour_utc = $at
+            )
             select
                 delivered.* exclude (source), files.source, files.file, files.record_kind, files.ingested_at,
                 retired.reason as retired_as, retired.retired_by_delivery_seq
-            from raw.drive_hours as delivered
+            from named as delivered
             left join raw.ingested_files as files
                 on delivered.delivery_seq = files.delivery_seq and delivered.file_no = files.file_no
             left join raw.retired_drive_hours as retired
                 on delivered.delivery_seq = retired.delivery_seq
                 and delivered.file_no = retired.file_no
                 and delivered.row_no = retired.row_no
-            where {MEASURED_DRIVE} = $drive and delivered.hour_utc = $at
-            order by
-                retired_as is not null, {COUNTS_FIRST.format(source="files.source")},
-                delivered.delivery_seq desc, delivered.file_no desc, delivered.row_no desc
+            where delivered.named in (select drive_id from measured where raid_group_id = $group)
+            order by retired_as is not null, {COUNTS_FIRST}, delivered.delivery_seq desc, delivered.file_no desc, delivered.row_no desc
             """,
-            {"drive": self.drive, "at": self.at, "precedence": precedence("latency")},
+            {"at": self.at, "group": self.group, "precedence": precedence("latency")},
         )
 
     def reported_drives(self) -> list[Row]:
-        """The rows of the RAID-hour, each with its raw record and how far inventory agrees."""
+        """The rows of the RAID-hour, and where inventory has each drive."""
         return fetch(
             self.connection,
-            f"""
-            with delivered as ({LIVE_RAW.format(kind="drive_hours")} and delivered.hour_utc = $at),
-            named as (select delivered.* replace ({MEASURED_DRIVE} as drive_id) from delivered),
-            counted as (
-                select * from named as delivered
-                qualify row_number() over (partition by drive_id order by {COUNTS_FIRST.format(source="delivered.source")}) = 1
-            )
-            select
-                measured.*, counted.min_coverage, counted.read_ios, counted.write_ios, counted.read_latency_us,
-                counted.write_latency_us, counted.file, counted.row_no, segments.raid_group_id as inventory_raid_group_id
+            """
+            select measured.*, segments.raid_group_id as inventory_raid_group_id
             from intermediate.int_drive_hours as measured
-            inner join counted on measured.drive_id = counted.drive_id
             left join intermediate.int_drives__segments as segments
                 on measured.drive_id = segments.drive_id and segments.is_believed
                 and segments.from_hour_utc <= $at and segments.to_hour_utc > $at
             where measured.raid_group_id = $group and measured.hour_utc = $at
             order by measured.latency_us nulls last, measured.drive_id
             """,
-            {"at": self.at, "group": self.group, "precedence": precedence("latency")},
+            {"at": self.at, "group": self.group},
         )
 
     def silent_drives(self) -> list[Row]:

@@ -9,13 +9,22 @@ from drivetail.ask.explain.drive_hour import DriveHour
 from drivetail.ask.explain.text import exact, when
 from drivetail.console import block, render
 from engine.read import Row
-from ingest.contract.fleet import CONTRACT, OPTIONS
 
 # by what the rows of the file are, where they are no drive-hours
 NOT_AS_DELIVERED = {
     "samples": "rolled up from samples; the row is that of its first sample",
     "disk_util": "a fio run that ended at collected_at; the hour is its rank among the array's runs, the row its place in disk_util",
 }
+
+
+def _columns(record: Row) -> tuple[list[str], list[str]]:
+    """What was delivered of a drive-hour besides its key, and how it was asked to be read.
+
+    Raw has them in this order, and then where a record came from (ingest/contract/fleet.py, whose types take 0.2 s to import).
+    """
+    names = list(record)
+    delivered, options = names[: names.index("collected_at") + 1], names[names.index("collected_at") + 1 : names.index("delivery_seq")]
+    return [name for name in delivered if name not in ("drive_id", "hour_utc")], options
 
 
 def _is_path(counted: Row, record: Row) -> bool:
@@ -26,7 +35,7 @@ def _is_path(counted: Row, record: Row) -> bool:
 
 def raw_block(drive_hour: DriveHour) -> str:
     """Every stored record side by side, and why one counts."""
-    names = [name for name in (*CONTRACT["drive_hours"], *OPTIONS["drive_hours"]) if name not in ("drive_id", "hour_utc")]
+    contract, options = _columns(drive_hour.live)
     live = [record for record in drive_hour.records if record["retired_as"] is None]
     headings = ["", "counts", *(["set aside"] * (len(live) - 1)), *(["retired"] * (len(drive_hour.records) - len(live)))]
     origin: list[list[Any]] = [
@@ -35,7 +44,7 @@ def raw_block(drive_hour: DriveHour) -> str:
         ["delivery", *(f"{record['delivery_seq']}, source {record['source']}" for record in drive_hour.records)],
         ["landed", *(when(record["ingested_at"]) for record in drive_hour.records)],
     ]
-    values = [[name, *(_written(record[name]) for record in drive_hour.records)] for name in names]
+    values = [[name, *(_written(record[name]) for record in drive_hour.records)] for name in (*contract, *options)]
     notes = [f"file {number}: {record['file']}" for number, record in enumerate(drive_hour.records, 1)]
     notes += [
         f"row {record['row_no']} was retired by delivery {record['retired_by_delivery_seq']}: {_why_retired(drive_hour, record)}"
@@ -73,13 +82,13 @@ def _why_aside(counts: Row, record: Row) -> str:
 
 def _why_retired(drive_hour: DriveHour, record: Row) -> str:
     """The first column, in the order that decides a conflict, in which the record that counts is the greater."""
-    contract = [name for name in CONTRACT["drive_hours"] if name not in ("drive_id", "hour_utc", "collected_at")]
-    for name in ("collected_at", *contract, *OPTIONS["drive_hours"]):
+    contract, options = _columns(record)
+    for name in ("collected_at", *contract[:-1], *options):
         if record[name] != drive_hour.live[name]:
             reason = f"its {name} {_written(record[name])} against {_written(drive_hour.live[name])}"
             if name == "collected_at":
                 return f"{record['retired_as']}, the latest one counts: {reason}"
-            if name in OPTIONS["drive_hours"]:
+            if name in options:
                 return f"{record['retired_as']}, equal in every column, so the one with the greater option counts: {reason}"
             return f"{record['retired_as']}, sent at the same time, so the first greater column decides: {reason}"
     return str(record["retired_as"])

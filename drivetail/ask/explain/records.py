@@ -39,17 +39,6 @@ coalesce(
 """
 """The drive that a record is of at an instant: hosts name theirs by aliases."""
 
-MEASURED_DRIVE = f"""
-coalesce(
-    (
-        select measured.drive_id from intermediate.int_drive_hours as measured
-        where measured.drive_id = delivered.drive_id and measured.hour_utc = $at
-    ),
-    {NAMED_DRIVE.format(at="$at")}
-)
-"""
-"""The same of a drive-hour: a device whose serial another device measured in that hour is named by itself."""
-
 PERIOD_COLUMNS: Columns = {
     "from": "from",
     "to": "to",
