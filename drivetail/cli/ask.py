@@ -155,7 +155,7 @@ def explain(warehouse: Warehouse, drive: str, hour: str | None, output: str) -> 
 @click.command()
 @click.option("--format", "output", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print it.")
 @click.option("--json", "output", flag_value="json", hidden=True)
-@click.option("--check", is_flag=True, help="Exit 1 when something needs an operator.")
+@click.option("--check", is_flag=True, help="Print what needs an operator on one line, and exit 1 then.")
 @warehouse_option
 def status(warehouse: Warehouse, output: str, check: bool) -> None:
     """Show what landed, how fresh it is, and what is wrong."""
@@ -164,7 +164,7 @@ def status(warehouse: Warehouse, output: str, check: bool) -> None:
     collected = collect_status(warehouse)
     if output == "json":
         pass_on(collected.to_json())
-    else:
+    elif not check:
         say(render_status(collected))
     # in a folder that is no warehouse the only problem is that
     if (check or not warehouse.raw.exists()) and collected.problems:

@@ -201,10 +201,10 @@ def hour(warehouse: Warehouse) -> None:
     """Run what every hour does, for a timer or cron.
 
     \b
-    inbox --land, build, report --due,
+    inbox --land, build
     alerts --notify           alerts --new where drivetail.toml names no receiver
     metrics --out FILE        where drivetail.toml names a file
-    status --check
+    report --due, status --check
 
     Every step runs even if the one before failed. Exits 1 when one failed, so while something needs an operator.
     """

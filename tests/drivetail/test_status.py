@@ -112,7 +112,7 @@ def test_problems_and_exit_codes(published: Published) -> None:
     for told in ("g3", "9 h", "drive_hours_broken.parquet", "read_latency_us", "'-5'", "m1", "n1", "never reported"):
         assert told in plain.output
     checked = drivetail("status", "--check", "-w", published.warehouse.root)
-    assert checked.exit_code == 1
+    assert (checked.exit_code, checked.stdout, checked.stderr.count("\n")) == (1, "", 1)
     assert "1 RAID group stopped reporting: g3 (9 h behind the fleet)" in checked.stderr
     assert "drive_hours_broken.parquet could not be read" in checked.stderr
 

@@ -40,14 +40,15 @@ def test_a_held_delivery_is_one_clear_line_and_a_problem(held: Result, warehouse
         "drivetail: 1 file held in quarantine 1: drive-hours of 2026-01-05 00:00: The median latency is not one of drives"
     )
     checked = drivetail("status", "--check", "-w", warehouse.path)
-    assert checked.exit_code == 1
+    assert (checked.exit_code, checked.stdout) == (1, "")
+    listed = drivetail("status", "-w", warehouse.path).stdout
     status = json.loads(drivetail("status", "--json", "-w", warehouse.path).stdout)
     assert status["quarantined"]["count"] == 1
     (row,) = status["quarantined"]["rows"]
     assert list(row) == ["number", "source", "files", "quarantined_at", "age_hours", "reasons", "release", "drop"]
     for told in (row["release"], row["drop"], row["reasons"][0]):
-        assert told in line and told in checked.stderr and told in checked.stdout.replace("\n", " ")
-    assert row["files"][0] in checked.stdout
+        assert told in line and told in checked.stderr and told in listed.replace("\n", " ")
+    assert row["files"][0] in listed
     page = next((warehouse.path / "docs" / "quality").iterdir())
     assert f"Checks: {page}" in held.stdout
 
