@@ -50,7 +50,12 @@ tried as (
         own_tail_hours_28d > {{ var('replace_evidence_cost_ratio') }} * cost_tail_hours as is_enough,
         last_slow_hour_utc >= boundary_utc - interval {{ var('replace_evidence_recent_days') }} day as is_recent,
         slow_days_14d >= {{ var('replace_evidence_days') }} as is_lasting,
-        slow_hours_3d >= {{ onset_share }} * drive_hours_3d and slow_hours_3d >= {{ onset_hours }} as is_constant
+        slow_hours_3d >= {{ onset_share }} * drive_hours_3d and slow_hours_3d >= {{ onset_hours }} as is_constant,
+        -- a day adds one slow day, and 24 slow hours at most
+        least(
+            {{ var('replace_evidence_days') }} - slow_days_14d,
+            case when slow_hours_3d >= {{ onset_hours - 24 }} then 1 when slow_hours_3d >= {{ onset_hours - 48 }} then 2 else 3 end
+        ) as least_days
     from priced
 )
 

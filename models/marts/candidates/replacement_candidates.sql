@@ -26,6 +26,10 @@ judged as (
         drives.slot,
         drives.device,
         drives.capacity_bytes,
+        case
+            when judged.pair_ratio > 0 and judged.tail_hours_paired_28d > judged.tail_hours_caused_28d and not judged.is_quiet and not judged.is_shared
+                then case when judged.verdict = 'replace' then 'replace' else 'wait' end
+        end as paired,
         {{ rounded_text('judged.own_tail_hours_28d', 1) }} as own_hours,
         {{ to_tenths('judged.own_tail_hours_28d / judged.cost_tail_hours') }} as swaps,
         {{ rounded_text('judged.cost_tail_hours', 1) }} as cost
@@ -41,40 +45,47 @@ worded as (
     select
         *,
         case
-            when is_quiet then 'It has been quiet since ' || cast(cast(last_slow_hour_utc as date) as string) || '.'
+            when is_quiet
+                then 'It was last slow on ' || cast(cast(last_slow_hour_utc as date) as string) || '. After 14 quiet days a drive leaves the list.'
             when is_watched and is_shared
                 then 'It shared ' || cast(together_hours_28d as string) || ' of ' || {{ counted_noun('slow_hours_28d', 'slow hour') }}
-                    || ' with other drives of its RAID group or host that became slow within a day of it: check what they share.'
+                    || ' with other drives of its RAID group'
+                    || case when host is not null then ' or host' when enclosure is not null then ' or enclosure' else '' end
+                    || ' that became slow within a day of it: check what they share.'
             when replace_rule = 'constant'
-                then 'It was slow in ' || cast(slow_hours_3d as string) || ' of the last ' || cast(drive_hours_3d as string) || ' hours and cost '
-                    || own_hours || ' tail hours, ' || swaps || ' times a swap (' || cost || ').'
+                then 'It was slow in ' || cast(slow_hours_3d as string) || ' of ' || cast(drive_hours_3d as string)
+                    || ' hours of the last three days and cost ' || own_hours || ' tail hours, ' || swaps || ' times a swap (' || cost || ').'
             when replace_rule = 'lasting'
                 then 'It cost ' || own_hours || ' tail hours in 28 days, ' || swaps || ' times a swap (' || cost || '), and was slow on '
                     || cast(slow_days_14d as string) || ' of the last 14 days.'
             else 'It cost ' || own_hours || ' tail hours in 28 days; a swap costs ' || cost || '.'
         end
         || case
-            when not is_quiet and not is_shared and pair_ratio > 0 and tail_hours_paired_28d > tail_hours_caused_28d
-                then ' Half of ' || {{ counted_noun('tail_hours_paired_28d', 'hour') }} || ' that it shared with one drive of its RAID group counts: replace both.'
+            when paired is not null
+                then ' Half of ' || {{ counted_noun('tail_hours_paired_28d', 'hour') }} || ' that it made with one other drive of its RAID group counts'
+                    || case when paired = 'replace' and count(case when paired = 'replace' then 1 end) over (partition by raid_group_id) = 2
+                            then ': replace both.'
+                        else '.'
+                    end
             else ''
         end
         || case
-            when not is_quiet and day_ratio > 2
-                then ' It reported ' || cast(drive_hours_28d as string) || ' hours on ' || {{ counted_noun('observed_days_28d', 'day') }}
-                    || '; each day is judged by the hours it reported.'
+            when not is_quiet and day_ratio >= 1.25
+                then ' It reported ' || {{ counted_noun('drive_hours_28d', 'hour') }} || ' on ' || {{ counted_noun('observed_days_28d', 'day') }}
+                    || ': the cost is scaled to whole days.'
             else ''
         end as why,
         case
-            when verdict = 'replace' then ''
-            when is_quiet then ' Its next slow hour brings it back onto the list.'
+            when verdict = 'replace' or is_quiet then ''
             when not is_watched then ' It is watched from {{ var("candidate_watch_hours") }} on.'
-            when is_shared then ' Replace it once most of its slow hours are its own.'
+            when is_shared then ' Its cost counts once most of its slow hours are its own.'
             when not is_enough
                 then ' Not yet: it must cost more than ' || {{ rounded_text(var('replace_evidence_cost_ratio') ~ ' * cost_tail_hours', 1) }} || '.'
-            when not is_recent then ' Not yet: it was last slow on ' || cast(cast(last_slow_hour_utc as date) as string) || '.'
+            when not is_recent then ' Not yet: it must be slow in the last {{ var("replace_evidence_recent_days") }} days (last on '
+                || cast(cast(last_slow_hour_utc as date) as string) || ').'
             else ' Not yet: it must be slow on {{ var("replace_evidence_days") }} of 14 days (so far ' || cast(slow_days_14d as string)
-                || '). Earliest possible replace: '
-                || cast(cast(boundary_utc + ({{ var("replace_evidence_days") }} - slow_days_14d) * interval 1 day as date) as string) || '.'
+                || ') or in nearly all hours of three (so far ' || cast(slow_hours_3d as string) || '). Earliest possible replace: '
+                || cast(cast(boundary_utc + least_days * interval 1 day as date) as string) || '.'
         end as what_is_missing
     from judged
 )
