@@ -93,9 +93,14 @@ class Alert:
                 f"Look at its workload first: in {self.imbalanced_hours} of {counted_noun(self.slow_hours, 'slow hour')} "
                 "it did far more I/O, or far larger, than its peers"
             )
-        if 2 * self.load_known_hours <= self.slow_hours:
-            return "Its load is not known: compare it with that of its peers, then reseat the drive and check the cabling"
-        return "Same load as its peers, so the drive or its path is at fault: reseat it and check the cabling. If it stays slow, replace it"
+        like = self.load_known_hours - self.imbalanced_hours
+        if 2 * like <= self.slow_hours:
+            known = f"known to be that of its peers in only {like} of {counted_noun(self.slow_hours, 'slow hour')}"
+            known = known if self.load_known_hours else "not known"
+            return f"Its load is {known}: compare it first, then reseat the drive and check the cabling"
+        hours = f" in {like} of {counted_noun(self.slow_hours, 'slow hour')}" if like < self.slow_hours else ""
+        fault = f"Same load as its peers{hours}, so the drive or its path is at fault"
+        return f"{fault}: reseat it and check the cabling. If it stays slow, replace it"
 
     @property
     def subject(self) -> str:

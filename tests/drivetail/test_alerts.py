@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -146,6 +147,21 @@ def test_a_message_begins_with_host_and_device(settled: Warehouse) -> None:
     for line in ("Host        web2", "Device      sdd", "Slot        5", "Be sure of the drive: smartctl -i /dev/sdd must say d15."):
         assert line in text
     assert [record["verdict"] for record in Register(settled.raw, "decisions").read()] == ["watch"]
+
+
+@pytest.mark.parametrize(
+    ("imbalanced", "known", "said"),
+    [
+        (0, 9, "Same load as its peers, so"),
+        (1, 8, "Same load as its peers in 7 of 9 slow hours, so"),
+        (3, 7, "Its load is known to be that of its peers in only 4 of 9 slow hours: compare"),
+        (0, 0, "Its load is not known: compare"),
+        (5, 5, "Look at its workload first: in 5 of 9 slow hours"),
+    ],
+)
+def test_what_to_check_claims_no_more_than_is_known_of_the_load(settled: Warehouse, imbalanced: int, known: int, said: str) -> None:
+    (alert,) = [alert for alert in open_alerts(settled) if alert.subject_id == "d15"]
+    assert replace(alert, slow_hours=9, imbalanced_hours=imbalanced, load_known_hours=known).check.startswith(said)
 
 
 def test_an_alert_that_comes_back_is_sent_again_once(settled: Warehouse) -> None:

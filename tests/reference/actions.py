@@ -152,7 +152,7 @@ def why_not(
     parts = []
     if alert is None:
         ended = [row["cleared_at"] for row in of_drives if row["subject_id"] == drive and row["cleared_at"] is not None]
-        parts.append(f"No open alert: {f'the last one ended on {day(max(ended))}' if ended else 'it never had one'}.")
+        parts.append(f"No open alert: the last one ended on {day(max(ended))}." if ended else "No open alert.")
     if candidate is not None and candidate["verdict"] == "leave":
         parts.append(f"No candidate: {candidate['verdict_reason']}" if is_acted_on else "No candidate.")
     elif candidate is None:

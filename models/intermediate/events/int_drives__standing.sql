@@ -22,6 +22,7 @@ select
         when places.to_hour_utc < drives.last_hour_utc then 'data'
         else 'gone'
     end as standing,
+    places.role,
     replaced.replaced_at,
     drives.last_hour_utc
 from {{ ref('int_drives') }} as drives

@@ -87,6 +87,7 @@ joined as (
         alerts.slow_hours as alert_slow_hours,
         alerts.imbalanced_hours,
         alerts.load_known_hours,
+        alerts.load_known_hours - alerts.imbalanced_hours as like_hours,
         alerts.median_slowdown,
         alerts.shared_type,
         alerts.shared_id,
@@ -107,6 +108,7 @@ joined as (
         floors.max_latency_us,
         floors.floor_us,
         standing.standing,
+        standing.role,
         standing.replaced_at,
         standing.last_hour_utc,
         boundary.boundary_utc as candidates_boundary_utc,
@@ -189,12 +191,19 @@ worded as (
             when alert_id is not null
                 then 'It was slow in ' || {{ counted_noun('alert_slow_hours', 'hour') }} || ', ' || {{ rounded_text('median_slowdown', 1) }} || ' times its peers. '
                     || case
-                        when 2 * load_known_hours <= alert_slow_hours
-                            then 'Its load is not known: compare it first, then reseat the drive and check the cabling.'
-                        else 'Same load as its peers, so the drive or its path is at fault: reseat it and check the cabling.'
+                        when 2 * like_hours <= alert_slow_hours
+                            then 'Its load is ' || case
+                                    when load_known_hours > 0 then 'known to be that of its peers in only ' || cast(like_hours as string) || ' of them'
+                                    else 'not known'
+                                end
+                                || ': compare it first, then reseat the drive and check the cabling.'
+                        else 'Same load as its peers'
+                            || case when like_hours < alert_slow_hours then ' in ' || cast(like_hours as string) || ' of them' else '' end
+                            || ', so the drive or its path is at fault: reseat it and check the cabling.'
                     end
             when verdict is not null then verdict_reason
             when standing = 'gone' then 'It is gone: inventory has it nowhere any more.'
+            when standing = 'other role' and role <> 'spare' then 'It is a parity drive of its RAID group now.'
             when standing = 'other role' then 'It has left its RAID group (removed or now a spare).'
             when candidates_boundary_utc is null then 'It has no verdict yet: no day is over.'
             else 'Nothing asks for an action: it has neither a verdict nor an open alert.'
@@ -203,7 +212,7 @@ worded as (
         case
             when alert_id is not null then ''
             when last_cleared_at is not null then 'No open alert: the last one ended on ' || cast(cast(last_cleared_at as date) as string) || '. '
-            else 'No open alert: it never had one. '
+            else 'No open alert. '
         end
         || case
             when verdict <> 'leave' then ''
