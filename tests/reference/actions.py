@@ -126,7 +126,7 @@ def drive_actions(given: dict[str, list[Row]]) -> list[Row]:
         rows.append({
             "drive_id": drive, "action": final, "action_undecided": action, "needs_person": final in ("replace", "check path", "inspect"),
             "place": at, "own_cause": cause_of(given, drive, since), "has_open_alert": alert is not None, "is_costliest": drive in costly,
-            "since_utc": alert_since if final == "inspect" else slow_since or alert_since,
+            "since_utc": alert_since if alert and (final == "inspect" or alert["reason"] == "acute") else slow_since or alert_since,
             "lists_reason": why_not(alert, of_drives, drive, candidate, boundary, standing.get(drive, {}).get("standing"), slow_since,
                                     action != "none" or is_decided, drive in costly, costs.get(drive), week),
             "order": (ORDER[final], candidate["candidate_rank"] if candidate else 10**9,

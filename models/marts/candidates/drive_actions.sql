@@ -268,7 +268,8 @@ select
     device,
     model,
     capacity_bytes,
-    case when action = 'inspect' then alert_since_utc else coalesce(slow_since_utc, alert_since_utc) end as since_utc,
+    -- an alert goes on while the drive comes back, and may have begun before the last 28 days
+    coalesce(case when action = 'inspect' or alert_reason = 'acute' then alert_since_utc end, slow_since_utc, alert_since_utc) as since_utc,
     own_tail_hours_28d,
     tail_hours_caused_28d,
     slow_hours_28d,
