@@ -8,6 +8,19 @@ NONE = "\u2013"
 TIMES = "\u00d7"
 KINDS = {"disk": ("disk", "disks"), "ssd": ("SSD", "SSDs"), "unknown": ("drive of unknown kind", "drives of unknown kind")}
 KIND_NAMES = {"disk": "Disk", "ssd": "SSD", "unknown": "Unknown kind"}
+DETECTOR_WORDS = {
+    "slow_2x": "slow",
+    "slow_1_5x": "mildly slow",
+    "chronic": "chronic",
+    "hdfs_outlier": "HDFS outlier",
+    "zfs_sit_out": "ZFS sit-out",
+    "tikv_slow_score": "TiKV slow score",
+    "iaso_aimd": "IASO score",
+    "mean_3_sigma": "3 sigma",
+    "perseus": "Perseus",
+    "ceph_mad": "Ceph MAD",
+    "own_history": "own history",
+}
 
 
 def count(value: int | None) -> str:

@@ -15,19 +15,6 @@ from report.page.look import INK, SLOW, colour, drawn, kinds_of, nice_ticks, pac
 from report.page.numbers import KIND_NAMES, TIMES, count, hours, kind_name, noun, percent, plural, times
 
 TAIL_COLOURS = {"S": None, "T1": SLOW, "T2": "#E69F00", "T3": "#8C6D1F"}
-DETECTOR_WORDS = {
-    "slow_2x": "slow",
-    "slow_1_5x": "mildly slow",
-    "chronic": "chronic",
-    "hdfs_outlier": "HDFS outlier",
-    "zfs_sit_out": "ZFS sit-out",
-    "tikv_slow_score": "TiKV slow score",
-    "iaso_aimd": "IASO score",
-    "mean_3_sigma": "3 sigma",
-    "perseus": "Perseus",
-    "ceph_mad": "Ceph MAD",
-    "own_history": "own history",
-}
 SERIES_WORDS = {"S": "S, drive-hours", "T1": "T1, slowest drive", "T2": "T2, second slowest", "T3": "T3, third slowest"}
 
 PERCENTILE_TICKS = (0.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999)

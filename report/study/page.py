@@ -12,7 +12,7 @@ from engine.read import Row
 from engine.warehouse import PROJECT
 from report.page.html import render
 from report.page.look import drawn
-from report.page.numbers import count, listed, noun
+from report.page.numbers import DETECTOR_WORDS, count, listed, noun
 from report.page.tolerance import tolerance_words
 from report.study import curves
 from report.study.figures import FIGURES, Figure, redrawn
@@ -130,7 +130,7 @@ def render_page(facts: StudyFacts) -> str:
         health_rows=health_rows(facts.health, facts.health_warnings),
         tail_words=curves.tail_words(facts.latency_tails),
         matrix=curves.detector_matrix(facts.detectors),
-        detector_words=curves.DETECTOR_WORDS,
+        detector_words=DETECTOR_WORDS,
     )
 
 

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from report.page import numbers
 from report.page.html import render
 from report.page.look import drawn, kinds_of
-from report.page.numbers import count, listed, noun, of_kind, percent, plural, ratio, times, week_name
+from report.page.numbers import DETECTOR_WORDS, count, listed, noun, of_kind, percent, plural, ratio, times, week_name
 from report.page.tolerance import tolerance_words
 from report.weekly import figures
 from report.weekly.queries import (
@@ -118,6 +118,7 @@ def render_page(facts: WeekFacts) -> str:
         state_words=STATES,
         guessed={row["raid_group_id"] for row in facts.guessed},
         cause_words=CAUSES,
+        detector_words=DETECTOR_WORDS,
         verdict_words=VERDICTS,
         lists_of=lists_of,
         incidents=incidents(facts.actions),

@@ -14,8 +14,7 @@ from study_stand_in import HOSTILE, publish_study
 from engine.read import fetch, open_published
 from engine.warehouse import Warehouse
 from report import write_study
-from report.page.numbers import NONE
-from report.study.curves import DETECTOR_WORDS
+from report.page.numbers import DETECTOR_WORDS, NONE
 from report.study.figures import FIGURES, shade
 from report.study.words import FINDINGS
 
