@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -40,11 +41,14 @@ class Inventory:
         return "/nvme" in name or any(known in self.kinds for known in (name, self.serials.get(name)))
 
 
-def kind_finding(unknown: int, drives: int) -> list[Finding]:
-    """Whether drives can be compared with those of their kind: `unknown` drives with each other."""
+def kind_finding(unknown: int, drives: int, hosts: Sequence[str] = ()) -> list[Finding]:
+    """Whether drives can be compared with those of their kind: `unknown` drives with each other. hosts: that of each, where it is known."""
     if not unknown:
         return []
-    said = f"of {unknown} of {drives} drives the kind is unknown; they are compared with each other, or with an array of one known kind"
+    where = f" ({by_host(hosts)})" if hosts else ""
+    said = (
+        f"of {unknown} of {drives} drives{where} the kind is unknown; they are compared with each other, or with an array of one known kind"
+    )
     todo = "say it with --kind disk or --kind ssd if all are of one kind; else ingest lsblk or smartctl of the hosts, or give a mapping"
     return [Finding("kinds", WEAK, said, f"{todo} (`drivetail map`)")]
 
@@ -64,6 +68,11 @@ def hidden_finding(by_host: Mapping[str, Sequence[str]]) -> list[Finding]:
             "no mapping can show them; have the controller pass the drives through (HBA or JBOD mode), or leave these out",
         )
     ]
+
+
+def by_host(hosts: Sequence[str]) -> str:
+    """Hosts, one for each drive: `web1: 8, web2: 2`."""
+    return some_of([f"{host}: {count}" for host, count in sorted(Counter(hosts).items())])
 
 
 def some_of(names: list[str], shown: int = 5) -> str:

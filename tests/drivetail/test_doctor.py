@@ -161,7 +161,7 @@ def test_an_address_without_its_scheme_is_named(command: str, address: str, tmp_
     )
 
 
-def test_drives_behind_a_controller_and_without_a_kind_are_found_by_host() -> None:
+def test_drives_behind_a_controller_without_a_kind_or_silent_are_found_by_host(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = _Doctor(None, Selection(), datetime(2026, 1, 5), Inventory(kinds={"S4": "disk"}))  # type: ignore[arg-type]
     asked.drives = [{"instance": f"{host}:9100", "device": device} for host, device in (("hw1", "sda"), ("hw1", "sdb"), ("web1", "sda"))]
     asked.drives += [{"instance": "web1:9100", "device": device} for device in ("sdb", "sdc", "nvme0n1")]
@@ -176,7 +176,11 @@ def test_drives_behind_a_controller_and_without_a_kind_are_found_by_host() -> No
     assert hidden.said == "2 logical drives of a RAID controller, so the drives behind it are not visible: hw1 (sda, sdb)"
     # the kind of web1/sdc is in the inventory, that of an NVMe drive in its name
     (kinds,) = asked.kinds()
-    assert kinds.said.startswith("of 1 of 6 drives the kind is unknown") and "--kind disk" in kinds.todo
+    assert kinds.said.startswith("of 1 of 6 drives (web1: 1) the kind is unknown") and "--kind disk" in kinds.todo
+    there = [({"instance": f"{host}:9100", "device": "sda"}, 1.0) for host in ("web1", "web8", "web9")]
+    monkeypatch.setattr(asked, "vector", lambda query, at: [*there, ({"instance": "web9:9100", "device": "sdb"}, 1.0)])
+    (silent,) = asked.silent()
+    assert silent.said == "3 drives of a day ago that no host reports now (web8: 1, web9: 2)"
     (small,) = (one for one in group_findings({"hw1": 2, "web1": 4}, 0, 3) if one.check == "peers")
     assert small.said == "1 of 2 groups have fewer than 3 drives: hw1; 2 drives there are compared with nobody"
     assert "deploy/membership.sh" in small.todo

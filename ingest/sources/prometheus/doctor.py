@@ -12,6 +12,7 @@ from ingest.contract.findings import (
     WEAK,
     Finding,
     Inventory,
+    by_host,
     count_of,
     group_findings,
     hidden_finding,
@@ -57,7 +58,7 @@ def diagnose(
         found += doctor.hosts()
         if any(finding.state == MISSING for finding in found):
             return found
-        found += [*doctor.interval(), *doctor.reach(), *doctor.serials(), *doctor.groups(least_drives)]
+        found += [*doctor.silent(), *doctor.interval(), *doctor.reach(), *doctor.serials(), *doctor.groups(least_drives)]
         found += [*doctor.kinds(), *doctor.hidden(controllers)]
     except PrometheusError as error:
         found.append(Finding("answers", MISSING, str(error)))
@@ -135,6 +136,19 @@ class _Doctor:
             found.append(Finding("hosts", OK, f"{said}; for each hour the one with the most coverage counts"))
         return found
 
+    def silent(self) -> list[Finding]:
+        """Hosts that had drives a day ago and have none now."""
+        name, device = self.selection.labels.host, self.selection.labels.device
+        before = self.vector(self.selection.of([READS]), self.now - 86_400)
+        seen = {"", *(drive[name] for drive in self.drives)}
+        gone = [host for there, _ in before if (host := there.get(name, "")) not in seen and not is_hidden_path(there.get(device, ""))]
+        if not gone:
+            return []
+        names = named_hosts(sorted(set(gone)))
+        said = f"{count_of(len(gone), 'drive')} of a day ago that no host reports now ({by_host([names[host] for host in gone])})"
+        todo = "are these hosts off, or has the server lost them? `up == 0` lists targets that do not answer"
+        return [Finding("silent", WEAK, said, todo)]
+
     def interval(self) -> list[Finding]:
         counts = [int(value) for _, value in self.vector(f"count_over_time({self.selection.of([READS])}[3599s])")]
         most = max(counts, default=0)
@@ -192,11 +206,11 @@ class _Doctor:
         return found or [Finding("serials", OK, f"all {len(places)} drives have a serial number")]
 
     def hidden(self, controllers: str) -> list[Finding]:
-        by_host: dict[str, list[str]] = {}
+        devices: dict[str, list[str]] = {}
         for (host, device), labels in self.described.items():
             if controllers and re.search(controllers, labels.get("model", "").lower()):
-                by_host.setdefault(named_hosts([host])[host], []).append(device)
-        return hidden_finding(by_host)
+                devices.setdefault(named_hosts([host])[host], []).append(device)
+        return hidden_finding(devices)
 
     def kinds(self) -> list[Finding]:
         name, device = self.selection.labels.host, self.selection.labels.device
@@ -209,7 +223,7 @@ class _Doctor:
             and not self.inventory.has_kind(f"{hosts[host]}/{place}")
             and not self.inventory.has_kind(self.infos.get((host, place)) or "")
         ]
-        return kind_finding(len(unknown), len(places))
+        return kind_finding(len(unknown), len(places), [hosts[host] for host, _ in unknown])
 
     def groups(self, least_drives: int) -> list[Finding]:
         labels = self.selection.labels
