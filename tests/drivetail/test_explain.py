@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import statistics
+import subprocess
+import sys
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -251,3 +253,8 @@ def test_every_file_of_a_day_is_named(tmp_path: Path) -> None:
     others = [str(day.with_name("day_utc=2026-01-06") / "000001.0.parquet")]
     (warehouse.publications / "000001-x.json").write_text(json.dumps({"store": files + others}))
     assert [str(path) for path in stored_files(warehouse, "000001-x", "int_drive_hours", date(2026, 1, 5))] == files
+
+
+def test_an_hour_is_explained_without_the_libraries_of_ingest() -> None:
+    code = "import drivetail.ask.explain.hour, sys; assert not {'polars', 'pyarrow', 'dbt'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
