@@ -179,8 +179,8 @@ worded as (
                 then 'None of its slow hours of the last {{ var("alert_floor_days") }} days reached ' || cast(cast(floor_us as bigint) as string) || ' us, the floor of concern of its kind.'
             when action_undecided = verdict then verdict_reason
             when action_undecided = 'check path'
-                then 'It became slow when ' || {{ counted_noun('shared_drive_count - 1', 'other drive') }} || ' of ' || shared_type || ' ' || shared_id
-                    || ' did, so look at what they share.'
+                then 'It became slow with ' || {{ counted_noun('shared_drive_count - 1', 'other drive') }} || ' of ' || shared_type || ' ' || shared_id
+                    || ': look at what they share.'
             when alert_reason = 'chronic'
                 then 'It took at least {{ var("chronic_slowdown") }} times as long as its peers in ' || {{ counted_noun('alert_slow_hours', 'hour') }}
                     || ' of four weeks, most of those it reported. '
