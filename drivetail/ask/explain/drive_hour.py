@@ -75,7 +75,8 @@ class DriveHour:
             with measured as materialized (
                 select drive_id, raid_group_id from intermediate.int_drive_hours where hour_utc = $at
             ),
-            named as (
+            -- its hour alone first: else the drive of every row of raw is looked up
+            named as materialized (
                 select delivered.*, coalesce(measured.drive_id, {NAMED_DRIVE.format(at="$at")}) as named
                 from raw.drive_hours as delivered
                 left join measured on delivered.drive_id = measured.drive_id
