@@ -115,6 +115,12 @@ def span_words(since: datetime, until: datetime) -> dict[str, str]:
     return {"since": literal(since), "until": literal(until), "recent": literal(recent)}
 
 
+def groups_of(published: Published, drives: str) -> set[str]:
+    """The RAID groups that hours of some drives are of. Files are sorted by group: a question that names it reads a tenth of them."""
+    found = published.rows(f"select distinct raid_group_id from intermediate.int_drive_days where {drives}")
+    return {row["raid_group_id"] for row in found}
+
+
 def fleet(published: Published, query: Query) -> Page:
     """Next steps, the error budget, what changed, coverage, what is not judged."""
     weeks = published.rows("select * from marts.dim_weeks order by is_complete desc, week_utc desc limit 1")
@@ -173,13 +179,13 @@ def drive(published: Published, query: Query) -> Page:
         fact("Data", f"{instant(known['first_hour_utc'])} to {instant(known['last_hour_utc'])} UTC"),
         *([fact("Group", "guessed: it is only the host")] if known["is_group_guessed"] else []),
     ]  # fmt: skip
-    placed = published.rows(f"select distinct raid_group_id from marts.dim_drive_periods where drive_id = {this}")
-    groups = {group, *(row["raid_group_id"] for row in placed)} - {None}
+    groups = groups_of(published, f"drive_id = {this}")
     is_with_peers = bool(groups) and until - since <= timedelta(hours=PEERS_HOURS)
     words = {
         **span_words(since, until),
         "id": this,
-        "peers": f"raid_group_id in ({texts(groups)})" if is_with_peers else f"drive_id = {this}",
+        "groups": f"raid_group_id in ({texts(groups)})",
+        "which": "" if is_with_peers else f"drive_id = {this} and ",
     }
     events = Template("select * from marts.fct_drive_events where drive_id = $id and occurred_at >= $since and occurred_at < $until")
     parts = {
@@ -243,8 +249,10 @@ def _place_page(published: Published, query: Query, column: str) -> Page:
         raise QueryError(f"{id!r} is no {column} of this publication; search for a part of its name")
     drives = f"(select drive_id from marts.dim_drives where {named})"
     subjects = {id, *(f"{row['host']}/{row['enclosure']}" for row in found if column == "enclosure")}
+    groups = groups_of(published, f"drive_id in {drives}")
     words = {
-        **span_words(since, until), "hours": f"drives.drive_id in {drives}", "drives": f"drives.drive_id in {drives}",
+        **span_words(since, until), "hours": f"drives.drive_id in {drives} and hours.raid_group_id in ({texts(groups)})",
+        "drives": f"drives.drive_id in {drives}",
         "alerts": f"(subject_type = '{column}' and subject_id in ({texts(subjects)})) "
         f"or (subject_type = 'drive' and subject_id in {drives})",
     }  # fmt: skip
@@ -303,10 +311,10 @@ def alert(published: Published, query: Query) -> Page:
         fact("State", state), fact("Slow hours", str(known["slow_hours"])), fact("Drives", str(known["drive_count"])),
         fact("RAID group", known["raid_group_id"], "/group"), *([fact("Part of", known["part_of"], "/alert")] if known["part_of"] else []),
     ]  # fmt: skip
-    since = known["first_slow_hour_utc"] - timedelta(days=1)
-    until = min(known["last_slow_hour_utc"] + timedelta(days=2), since + timedelta(hours=PEERS_HOURS))
+    since, until = known["first_slow_hour_utc"] - timedelta(days=1), known["last_slow_hour_utc"] + timedelta(days=2)
     which = f"drives.drive_id in ({texts(drives)})" if drives else f"drives.current_raid_group_id = {quoted(known['raid_group_id'] or '')}"
-    words = {**span_words(since, until), "hours": which, "drives": which}
+    groups = groups_of(published, f"drive_id in ({texts(drives)})") if drives else {known["raid_group_id"]}
+    words = {**span_words(since, until), "hours": f"{which} and hours.raid_group_id in ({texts(groups - {None})})", "drives": which}
     parts = {"facts": Part("facts", "where", content={"facts": facts})}
     title = f"{known['subject_type'].replace('_', ' ').capitalize()} {subject}: {known['reason'].replace('_', ' ')}"
     return Page(title, blocks_of(published, "alert", words, parts, {"map": slow_map}), under=state)

@@ -16,7 +16,7 @@ from typing import TypeVar, cast
 import duckdb
 
 from engine.publish import PUBLISHED
-from engine.read import Row, open_for_questions
+from engine.read import QueryError, Row, open_for_questions
 from engine.warehouse import Warehouse
 
 T = TypeVar("T")
@@ -29,6 +29,9 @@ LIMITS = "set memory_limit = '160MB'; set threads = 2; set preserve_insertion_or
 
 AT_ONCE = 3
 """Questions of pages that run at the same time: more would share the memory until it does not suffice for any."""
+
+SECONDS = 10.0
+"""Of one question of a page: who filters a table of millions of rows stops nobody else for longer."""
 
 REMEMBERED = 400
 """Answers kept for the next reader of the same page."""
@@ -82,8 +85,15 @@ class Published:
     def _answer(self, sql: str) -> tuple[list[str], list[Row]]:
         held = self.held(sql)
         with self.cursor() as cursor:
-            columns = [column[0] for column in cursor.execute(held).description or []]
-            return columns, [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+            timer = threading.Timer(SECONDS, cursor.interrupt)
+            timer.start()
+            try:
+                columns = [column[0] for column in cursor.execute(held).description or []]
+                return columns, [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+            except duckdb.InterruptException as error:
+                raise QueryError(f"stopped after {SECONDS:.0f} s: ask for fewer rows in SQL (the page Ask)") from error
+            finally:
+                timer.cancel()
 
     def held(self, sql: str) -> str:
         """The same question, of what is held in memory of the views that decisions change: each takes a fifth of a second to plan."""
