@@ -1,5 +1,1 @@
 """`drivetail serve`: the published warehouse in the browser (docs/console.md). It computes nothing: it selects from marts."""
-
-from console.serve import serve
-
-__all__ = ["serve"]

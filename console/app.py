@@ -24,15 +24,14 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from console.ask import ROWS, Question, cookbook
-from console.blocks import DOWNLOADED, Page, Query, block_named, download, drive_places
+from console.ask import ROWS, Question, cookbook, download
+from console.blocks import Page, Query, block_named, drive_places
 from console.cells import address, cell, heading, shape
 from console.figures import quick_chart
 from console.guard import REPORT_POLICY, Access, Guard
 from console.pages import PAGES, exact, kept_reports
 from console.published import Publications, Published
 from drivetail.ask.decisions import decide
-from drivetail.ask.sql import only_question
 from engine.read import QueryError, first_line
 from engine.warehouse import Warehouse
 from ingest.contract.values import utc_now
@@ -182,9 +181,7 @@ class Console:
         try:
             with self.publications.current() as published:
                 if form in ("csv", "parquet"):
-                    with question.running(published) as connection:
-                        all_of_it = f"select * from (\n{only_question(question.sql)}\n) limit {DOWNLOADED}"
-                        return file_of(iter([b"".join(download(connection, all_of_it, form))]), f"answer.{form}")
+                    return file_of(iter([question.kept(published, form)]), f"answer.{form}")
                 answer = question.answer(published)
         except QueryError as error:
             return self._asked(request, question.sql, None, look, str(error))

@@ -1,32 +1,55 @@
-"""A question in SQL: read-only, in a DuckDB of its own, with limits of rows, memory and time, and it can be cancelled."""
+"""A question in SQL: read-only, in a process of its own with limits of rows, memory and time, which ends when it is cancelled.
+
+DuckDB's own limits do not suffice: one value may take any memory, and a constant is computed before anything can be interrupted.
+"""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
+import multiprocessing
+import pickle
 import re
+import resource
 import threading
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from console.published import Published
-from drivetail.ask.sql import only_question
+from console.published import DOWNLOADED, Published
+from drivetail.ask.sql import EXPLAIN, only_question
 from engine.read import QueryError, first_line, open_for_questions
-from engine.warehouse import PROJECT
+from engine.warehouse import PROJECT, Warehouse
 
 ROWS = 1_000
 SECONDS = 20.0
-AT_ONCE = 3
+AT_ONCE = 2
 """Questions that run at the same time; others wait for their turn."""
 
 LIMITS = "set memory_limit = '96MB'; set threads = 1; set max_temp_directory_size = '0KB'; set preserve_insertion_order = true"
+PROCESS_BYTES = 320_000_000
+"""Memory that the process of a question may add to what it begins with."""
+
+ANSWER_BYTES = 30_000_000
 TEXT_CHARACTERS = 100_000
 
+FUNCTIONS = {"range", "generate_series", "unnest", "json_each", "json_tree", "duckdb_tables", "duckdb_views", "duckdb_columns"}
+"""Functions that give tables and read no file. Else the raw deliveries and the store could be read past the views over them."""
+
 _turns = threading.Semaphore(AT_ONCE)
+_processes = multiprocessing.get_context("forkserver")
+_processes.set_forkserver_preload(["console.ask", "drivetail.cli"])
+
+
+def start_early() -> None:
+    """Have the process ready from which those of questions are made: the first reader need not wait for what it imports."""
+    _processes.Process(target=str).start()
 
 
 @dataclass
@@ -35,59 +58,124 @@ class Question:
 
     sql: str
     is_cancelled: bool = False
-    _connection: duckdb.DuckDBPyConnection | None = field(default=None, repr=False)
+    _process: Any = field(default=None, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def cancel(self) -> None:
         """Stop it."""
         with self._lock:
             self.is_cancelled = True
-            if self._connection is not None:
-                self._connection.interrupt()
+            if self._process is not None:
+                self._process.kill()
 
-    @contextmanager
-    def running(self, published: Published) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A connection of its own, closed and interruptible. Raises: QueryError where it is not one question, takes too long or fails."""
+    def answer(self, published: Published) -> tuple[list[str], list[tuple[Any, ...]], bool]:
+        """Its columns, its first rows, and whether there are more. Raises: QueryError as kept() does."""
+        columns, rows = pickle.loads(self.kept(published, ""))
+        return columns, rows[:ROWS], len(rows) > ROWS
+
+    def kept(self, published: Published, form: str) -> bytes:
+        """Its answer as a file, `csv` or `parquet`; pickled without a form.
+
+        Raises: QueryError where it is not one question about relations of the publication, takes too long or too much, or fails.
+        """
         if len(self.sql) > TEXT_CHARACTERS:
             raise QueryError(f"a question has at most {TEXT_CHARACTERS:,} characters")
         only_question(self.sql)
         if not _turns.acquire(timeout=SECONDS):
             raise QueryError("other questions are running; try again")
-        began = time.monotonic()
-        timer = threading.Timer(SECONDS, self.cancel)
+        mine, its = _processes.Pipe(duplex=False)
+        process = _processes.Process(target=_work, args=(its, published.warehouse.root, published.path, self.sql, form), daemon=True)
         try:
-            with open_for_questions(published.warehouse, path=published.path, limits=LIMITS) as connection:
-                with self._lock:
-                    if self.is_cancelled:
-                        raise QueryError("cancelled")
-                    self._connection = connection
-                timer.start()
-                try:
-                    yield connection
-                except duckdb.Error as error:
-                    if self.is_cancelled:
-                        is_late = time.monotonic() - began >= SECONDS
-                        raise QueryError(
-                            f"stopped after {SECONDS:.0f} s; `drivetail sql` has no limit" if is_late else "cancelled"
-                        ) from error
-                    if isinstance(error, duckdb.OutOfMemoryException):
-                        raise QueryError(f"it needs too much memory here ({first_line(error)}); `drivetail sql` may take more") from error
-                    hints = [line for line in str(error).splitlines()[1:] if line.startswith(("Did you mean", "Candidate bindings"))]
-                    raise QueryError(" ".join([first_line(error), *hints])) from error
-                finally:
-                    with self._lock:
-                        self._connection = None
+            with self._lock:
+                if self.is_cancelled:
+                    raise QueryError("cancelled")
+                process.start()
+                self._process = process
+            its.close()
+            if not mine.poll(SECONDS):
+                raise QueryError(f"stopped after {SECONDS:.0f} s; `drivetail sql` has no limit")
+            problem, found = mine.recv()
+        except EOFError as error:  # nobody but cancel() and the limits end it
+            raise QueryError("cancelled" if self.is_cancelled else TOO_LARGE.format("")) from error
         finally:
-            timer.cancel()
+            with self._lock:
+                self._process = None
+            if process.pid is not None:
+                process.kill()
+                process.join()
+            mine.close()
             _turns.release()
+        if problem:
+            raise QueryError(problem)
+        return bytes(found)
 
-    def answer(self, published: Published) -> tuple[list[str], list[tuple[Any, ...]], bool]:
-        """Its columns, its first rows, and whether there are more."""
-        with self.running(published) as connection:
-            cursor = connection.execute(only_question(self.sql))
-            columns = [column[0] for column in cursor.description or []]
-            rows = cursor.fetchmany(ROWS + 1)
-        return columns, rows[:ROWS], len(rows) > ROWS
+
+TOO_LARGE = "it needs too much memory here{}; `drivetail sql` may take more"
+
+
+def _work(pipe: Connection, root: Path, path: Path, sql: str, form: str) -> None:
+    """Answer one question in a process of its own, and send what is wrong, or the answer."""
+    held = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize() if Path("/proc/self/statm").exists() else 0
+    resource.setrlimit(resource.RLIMIT_DATA, (held + PROCESS_BYTES,) * 2)
+    problem, found = "", b""
+    try:
+        with open_for_questions(Warehouse(root), path=path, limits=LIMITS) as connection:
+            _refuse_files(connection, sql)
+            question = only_question(sql)
+            if form:
+                found = b"".join(download(connection, f"select * from (\n{question}\n) limit {DOWNLOADED}", form))
+            else:
+                cursor = connection.execute(question)
+                found = pickle.dumps(([column[0] for column in cursor.description or []], cursor.fetchmany(ROWS + 1)))
+        if len(found) > ANSWER_BYTES:
+            problem, found = f"its answer has more than {ANSWER_BYTES // 10**6} MB: ask for fewer or shorter columns", b""
+    except QueryError as error:
+        problem = str(error)
+    except (duckdb.OutOfMemoryException, MemoryError) as error:
+        problem = TOO_LARGE.format(f" ({first_line(error)})" if str(error) else "")
+    except duckdb.Error as error:
+        hints = [line for line in str(error).splitlines()[1:] if line.startswith(("Did you mean", "Candidate bindings"))]
+        problem = " ".join([first_line(error), *hints])
+    pipe.send((problem, found))
+
+
+def _refuse_files(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
+    """Raises: QueryError where a question names a file, or a function that reads one."""
+    bare = EXPLAIN.sub("", sql, count=1)
+    ((text,),) = connection.execute("select json_serialize_sql(?)", [bare]).fetchall()
+    todo = [json.loads(text)]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, dict):
+            name = node.get("function", {}).get("function_name", "") if node.get("type") == "TABLE_FUNCTION" else None
+            if name is not None and name not in FUNCTIONS:
+                raise QueryError(f"{name}() is not for questions: ask the relations of the publication; `drivetail sql` has all functions")
+            if node.get("type") == "BASE_TABLE" and "/" in node["table_name"]:
+                raise QueryError(f"{node['table_name']}: a file is not for questions: ask the relations of the publication")
+            todo += node.values()
+        elif isinstance(node, list):
+            todo += node
+
+
+def download(cursor: duckdb.DuckDBPyConnection, sql: str, form: str) -> Iterator[bytes]:
+    """The rows of a query as `csv`, in pieces, or as a `parquet` file."""
+    if form == "parquet":
+        import pyarrow.parquet as pq
+
+        reader: Any = cursor.sql(sql).to_arrow_reader(20_000)
+        file = io.BytesIO()
+        with pq.ParquetWriter(file, reader.schema) as writer:
+            for batch in reader:
+                writer.write_batch(batch)
+        yield file.getvalue()
+        return
+    cursor.execute(sql)
+    rows: list[tuple[Any, ...]] = [tuple(column[0] for column in cursor.description or [])]
+    while rows:
+        buffer = io.StringIO()
+        csv.writer(buffer, lineterminator="\n").writerows(rows)
+        yield buffer.getvalue().encode()
+        rows = cursor.fetchmany(2000)
 
 
 @cache

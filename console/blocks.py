@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import duckdb
 import plotly.graph_objects as go
 from markupsafe import Markup
 
 from console.cells import HIDDEN, address, cell, heading, shape
-from console.published import Published
+from console.published import DOWNLOADED, Published
 from engine.read import QueryError, Row
 from engine.warehouse import quoted
 from report.page.look import drawn
-
-DOWNLOADED = 200_000
-"""Rows of a download at most; `drivetail sql` has no such limit."""
 
 Query = Mapping[str, str]
 """The parameters of an address."""
@@ -182,27 +176,6 @@ def drive_places(published: Published, drives: set[str]) -> dict[str, Row]:
     )
     todo = {row["drive_id"]: row["action"] for row in published.rows("select drive_id, action from marts.drive_actions where needs_person")}
     return {row["drive_id"]: {**row, "action": todo.get(row["drive_id"])} for row in found}
-
-
-def download(cursor: duckdb.DuckDBPyConnection, sql: str, form: str) -> Iterator[bytes]:
-    """The rows of a query as `csv`, in pieces, or as a `parquet` file."""
-    if form == "parquet":
-        import pyarrow.parquet as pq
-
-        reader: Any = cursor.sql(sql).to_arrow_reader(20_000)
-        file = io.BytesIO()
-        with pq.ParquetWriter(file, reader.schema) as writer:
-            for batch in reader:
-                writer.write_batch(batch)
-        yield file.getvalue()
-        return
-    cursor.execute(sql)
-    rows: list[tuple[Any, ...]] = [tuple(column[0] for column in cursor.description or [])]
-    while rows:
-        buffer = io.StringIO()
-        csv.writer(buffer, lineterminator="\n").writerows(rows)
-        yield buffer.getvalue().encode()
-        rows = cursor.fetchmany(2000)
 
 
 def block_named(page: Page, name: str) -> Table:

@@ -31,7 +31,10 @@ AT_ONCE = 3
 """Questions of pages that run at the same time: more would share the memory until it does not suffice for any."""
 
 SECONDS = 10.0
-"""Of one question of a page: who filters a table of millions of rows stops nobody else for longer."""
+"""A question of a page takes at most: who filters a table of millions of rows stops nobody else for longer."""
+
+DOWNLOADED = 200_000
+"""Rows of a download at most; `drivetail sql` has no such limit."""
 
 REMEMBERED = 400
 """Answers kept for the next reader of the same page."""

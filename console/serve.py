@@ -9,6 +9,7 @@ from collections.abc import Callable
 import uvicorn
 
 from console.app import Console
+from console.ask import start_early
 from console.guard import LOOPBACK, Access, addresses_of
 from drivetail.service.settings import decides_here
 from engine.read import QueryError, open_published
@@ -34,6 +35,7 @@ def serve(warehouse: Warehouse, host: str, port: int, user_header: str | None, p
     """Serve until Ctrl-C. say: prints a line. Raises: QueryError without a publication, or for an address that cannot be used."""
     open_published(warehouse).close()
     access = access_of(warehouse, host, port, user_header, public)
+    start_early()
     shown = public or f"http://{f'[{host}]' if ':' in host else host}:{port}"
     say(f"{shown.rstrip('/')}/" + ("" if user_header else f"?token={access.token}"))
     say("Ctrl-C ends it.")

@@ -16,7 +16,7 @@ from engine.read import QueryError, first_line, note_other_models, of_other_mode
 from engine.warehouse import Warehouse, quoted
 from report.words import human
 
-_EXPLAIN = re.compile(r"(?is)(?:\s|--[^\n]*\n|/\*.*?\*/)*explain\s+(?:analyze\s+)?")
+EXPLAIN = re.compile(r"(?is)(?:\s|--[^\n]*\n|/\*.*?\*/)*explain\s+(?:analyze\s+)?")
 
 
 def only_question(text: str) -> str:
@@ -28,7 +28,7 @@ def only_question(text: str) -> str:
         statements = duckdb.extract_statements(text)
         if len(statements) == 1 and statements[0].type == duckdb.StatementType.EXPLAIN:
             # `explain analyze` runs what it explains
-            statements = duckdb.extract_statements(_EXPLAIN.sub("", text, count=1))
+            statements = duckdb.extract_statements(EXPLAIN.sub("", text, count=1))
     except duckdb.Error as error:
         raise QueryError(first_line(error)) from error
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:

@@ -344,7 +344,7 @@ def serve(warehouse: Warehouse, host: str, port: int, user_header: str | None, p
     drivetail serve --user-header X-Remote-User --address https://drives.example.org
     """
     try:
-        console = import_module("console")  # of a floor above this one, and of an extra
+        console = import_module("console.serve")  # of a floor above this one, and of an extra
     except ModuleNotFoundError as error:
         raise Failure(f"{error.name}: is not installed; `pip install 'drivetail[console]'`") from error
     console.serve(warehouse, host, port, user_header, public, click.echo)

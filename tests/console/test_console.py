@@ -257,6 +257,9 @@ def test_a_wrong_decision_is_refused_whole(console: Served, wrong: dict[str, str
         "select * from query('copy (select 1) to ''/tmp/drivetail_stolen''')", "explain analyze create table memory.main.x as select 1",
         "with x as (select * from read_blob('{root}/drivetail.log')) from x", "from sniff_csv('/etc/passwd')", "checkpoint", "vacuum",
         "select * from '{root}/raw/../warehouse.duckdb'", "from read_text('{root}/store/../drivetail.log')", "call pragma_version()",
+        "from read_text('{root}/raw/deliveries/*/delivery.json')", "from '{root}/raw/decisions.jsonl'", "explain from glob('{root}/raw/*')",
+        "from query('from read_text(''{root}/raw/decisions.jsonl'')')",
+        "select (select max(content) from read_text('{root}/raw/decisions.jsonl'))",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("more", [{}, {"download": "csv"}])
@@ -278,8 +281,12 @@ def test_rows_memory_and_time_are_limited(console: Served, monkeypatch: pytest.M
     with console.client() as client:
         many = client.get("/ask", params={"sql": "select range as a from range(5000)"}).text
         assert "1,000 rows, and more" in many
-        large = client.get("/ask", params={"sql": "select list(a.range || b.range) from range(100000) a, range(1000) b"})
-        assert large.status_code == 422 and "memory" in large.text
+        for sql in (
+            "select list(a.range || b.range) from range(100000) a, range(1000) b", "select len(range(300000000))",
+            "select repeat('a', 2000000) from range(1000)",
+        ):  # fmt: skip
+            large = client.get("/ask", params={"sql": sql})
+            assert large.status_code == 422 and "memory" in large.text, sql
         monkeypatch.setattr("console.ask.SECONDS", 1.0)
         late = client.get(
             "/ask", params={"sql": "select count(*) from range(10000000) a, range(10000000) b where a.range * b.range % 7 = 3"}
@@ -323,6 +330,21 @@ def test_fifty_readers_at_once_meet_no_error(console: Served):
 
     with ThreadPoolExecutor(50) as pool:
         assert [wrong for found in pool.map(read, range(50)) for wrong in found] == []
+
+
+def test_hours_of_a_group_lie_together_in_their_file(console: Served):
+    """Else a page of one group reads all hours of the fleet."""
+    files = sorted((console.warehouse.store / "int_drive_hours").rglob("*.parquet"))
+    for file in files[:3]:
+        groups = [group for (group,) in duckdb.execute(f"select raid_group_id from read_parquet('{file}')").fetchall()]
+        assert groups == sorted(groups)
+
+
+def test_a_page_stops_a_question_that_takes_too_long(console: Served, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("console.published.SECONDS", 0.01)
+    with console.client() as client:
+        answer = client.get("/table?name=marts.fct_drive_hours&rows.q=nobody")
+    assert answer.status_code == 422 and "stopped after" in answer.text
 
 
 def test_the_pages_name_relations_and_columns_that_are_there(console: Served):
