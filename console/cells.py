@@ -44,7 +44,7 @@ TIMES = {
 }  # fmt: skip
 """Numbers that say how many times as much."""
 
-SHARES = ("_ratio", "_share", "_rate", "_ratio_low", "_ratio_high", "_rate_low", "_rate_high", "_share_low", "_share_high", "coverage")
+SHARES = ("coverage", *(f"_{what}{end}" for what in ("ratio", "share", "rate") for end in ("", "_low", "_high", "_before", "_after")))
 
 
 WORDS = {"cause", "reason", "event_type", "exclusion_reason", "subject_type", "transition", "role", "evidence", "rule"}

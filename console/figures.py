@@ -110,7 +110,7 @@ def slow_map(rows: list[Row]) -> go.Figure | None:
     )  # fmt: skip
     styled(figure, 110 + 16 * len(drives), hovermode="closest")
     figure.update_layout(margin={"l": 8, "r": 8, "t": 12, "b": 40})
-    figure.update_xaxes(showgrid=False, tickangle=0, nticks=4)
+    figure.update_xaxes(showgrid=False, nticks=4, tickformat="%b %d")
     figure.update_yaxes(type="category", showgrid=False, autorange="reversed", dtick=1, tickfont={"size": 11})
     return figure
 
