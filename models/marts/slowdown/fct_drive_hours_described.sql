@@ -35,5 +35,5 @@ select
 from {{ ref('fct_drive_hours') }} as drive_hours
 left join {{ ref('dim_drive_periods') }} as periods
     on drive_hours.drive_id = periods.drive_id
-    and drive_hours.hour_utc >= coalesce(periods.valid_from_utc, drive_hours.hour_utc)
-    and drive_hours.hour_utc < coalesce(periods.valid_to_utc, drive_hours.hour_utc + interval 1 hour)
+    and coalesce(drive_hours.hour_utc >= periods.valid_from_utc, true)
+    and coalesce(drive_hours.hour_utc < periods.valid_to_utc, true)

@@ -2,7 +2,7 @@
 with drive_windows as (
     select
         windows.drive_id,
-        max(windows.raid_hours) as raid_hours,
+        windows.raid_hours,
         count(*) as window_drive_hours,
         {{ median_of_group('drive_hours.slowdown') }} as median_slowdown
     from {{ ref('int_drives__windows') }} as windows
@@ -11,7 +11,7 @@ with drive_windows as (
         and drive_hours.hour_utc > windows.after_hour_utc
         and drive_hours.hour_utc <= windows.last_hour_utc
     where drive_hours.slowdown is not null
-    group by windows.drive_id
+    group by windows.drive_id, windows.raid_hours
 ),
 
 totals as (
