@@ -21,7 +21,7 @@ with expected as (
     left join {{ ref('int_drives__segments') }} as segments
         on drives.drive_id = segments.drive_id
         and segments.is_believed
-        and segments.from_hour_utc <= coalesce(status_window.last_hour_utc, timestamp '{{ var("end_of_time") }}' - interval 1 hour)
+        and coalesce(segments.from_hour_utc <= status_window.last_hour_utc, true)
         and segments.to_hour_utc > coalesce(status_window.last_hour_utc, timestamp '{{ var("end_of_time") }}' - interval 1 hour)
     -- a spare serves no I/O; one that has never reported is as it should be
     where coalesce(segments.role, 'data') <> 'spare' or drives.last_hour_utc is not null

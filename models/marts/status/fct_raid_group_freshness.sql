@@ -3,11 +3,11 @@ with raid_groups as (
     select
         raid_group_id,
         count(*) as drive_count,
-        max(group_last_hour_utc) as last_hour_utc,
+        group_last_hour_utc as last_hour_utc,
         max(case when has_inventory then 1 else 0 end) = 1 as has_inventory
     from {{ ref('fct_drive_freshness') }}
     where raid_group_id is not null
-    group by raid_group_id
+    group by raid_group_id, group_last_hour_utc
 )
 
 select

@@ -27,7 +27,7 @@ select
     kind,
     raid_hours,
     tail_hours,
-    cast(tail_hours as double) / nullif(cast(raid_hours as double), 0.0) as tail_ratio,
+    cast(tail_hours as double) / raid_hours as tail_ratio,
     drive_hours,
     slow_drive_hours,
     cast(slow_drive_hours as double) / nullif(cast(drive_hours as double), 0.0) as slow_ratio
