@@ -4,7 +4,7 @@ with periods as (
     select
         decision_seq,
         decided_at as from_utc,
-        case when replaced_at < superseded_at or superseded_at is null then replaced_at else superseded_at end as to_utc,
+        least(replaced_at, superseded_at) as to_utc,
         open_state as state
     from {{ ref('fct_drive_decisions') }}
     union all

@@ -50,10 +50,7 @@ reported_swaps as (
 replacements as (
     select
         decisions.decision_seq,
-        coalesce(
-            gone.replaced_at,
-            least(coalesce(successors.replaced_at, reported_swaps.replaced_at), coalesce(reported_swaps.replaced_at, successors.replaced_at))
-        ) as replaced_at,
+        coalesce(gone.replaced_at, least(successors.replaced_at, reported_swaps.replaced_at)) as replaced_at,
         case when gone.drive_id is null then successors.successor_drive_id else gone.successor_drive_id end as successor_drive_id
     from decisions
     -- the swap may have happened before the decision was recorded
