@@ -6,7 +6,7 @@ with recent as (
     select
         coalesce(alerts.peer_kind, 'unknown') as peer_kind,
         alerts.max_latency_us,
-        coalesce(labels.verdict = 'slow', false) as is_labelled_slow
+        labels.verdict = 'slow' as is_labelled_slow
     from {{ ref('int_slow_alerts') }} as alerts
     inner join {{ ref('publication') }} as publication
         on alerts.last_slow_hour_utc > publication.last_hour_utc - interval {{ var('alert_floor_days') }} day

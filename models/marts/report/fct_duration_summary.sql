@@ -2,9 +2,9 @@
 select
     measure,
     kind,
-    max(population_count) as population_count,
+    population_count,
     max(cumulative_count) as ended_count,
-    cast(max(cumulative_count) as double) / max(population_count) as ended_share,
+    cast(max(cumulative_count) as double) / population_count as ended_share,
     coalesce(max(case when hours <= 0 then cumulative_count end), 0) as up_to_0_hours_count,
     coalesce(max(case when hours <= 0 then share end), 0.0) as up_to_0_hours_share,
     coalesce(max(case when hours <= 1 then cumulative_count end), 0) as up_to_1_hour_count,
@@ -12,10 +12,10 @@ select
     coalesce(max(case when hours <= 24 then cumulative_count end), 0) as up_to_24_hours_count,
     coalesce(max(case when hours <= 24 then share end), 0.0) as up_to_24_hours_share,
     max(cumulative_count) - coalesce(max(case when hours < 8 then cumulative_count end), 0) as from_8_hours_count,
-    cast(max(cumulative_count) - coalesce(max(case when hours < 8 then cumulative_count end), 0) as double) / max(population_count)
+    cast(max(cumulative_count) - coalesce(max(case when hours < 8 then cumulative_count end), 0) as double) / population_count
         as from_8_hours_share,
     -- nearest rank; null where more than half never ended
     min(case when 2 * cumulative_count >= population_count then hours end) as median_hours,
     max(hours) as longest_hours
 from {{ ref('fct_duration_shares') }}
-group by measure, kind
+group by measure, kind, population_count

@@ -55,11 +55,11 @@ select
     count(*) as file_count,
     count(case when status = 'unreadable' then 1 end) as unreadable_file_count,
     max(ingested_at) as last_ingested_at,
-    coalesce(cast(sum(rows_delivered) as bigint), 0) as rows_delivered,
-    coalesce(cast(sum(rows_accepted) - sum(rows_beaten) as bigint), 0) as rows_accepted,
-    coalesce(cast(sum(rows_rejected) as bigint), 0) as rows_rejected,
-    coalesce(cast(sum(rows_duplicate) as bigint), 0) as rows_duplicate,
-    coalesce(cast(sum(rows_superseded) + sum(rows_beaten) as bigint), 0) as rows_superseded,
+    cast(sum(rows_delivered) as bigint) as rows_delivered,
+    cast(sum(rows_accepted) - sum(rows_beaten) as bigint) as rows_accepted,
+    cast(sum(rows_rejected) as bigint) as rows_rejected,
+    cast(sum(rows_duplicate) as bigint) as rows_duplicate,
+    cast(sum(rows_superseded) + sum(rows_beaten) as bigint) as rows_superseded,
     coalesce(cast(sum(rows_accepted) - sum(rows_beaten) as double) / nullif(cast(sum(rows_delivered) as double), 0.0), 0.0) as accepted_ratio
 from labelled
 group by record_kind
