@@ -38,13 +38,13 @@ flagged as (
 
 -- drives that both of two rules could have flagged; a window that ends in the span may flag a drive that is silent in it
 asked as (
-    select span, false as is_of_samples, count(distinct drive_id) as drive_count
+    select span, false as is_of_samples, count(*) as drive_count
     from (
         select spans.span, days.drive_id
         from spans
         inner join {{ ref('int_drive_days') }} as days on spans.first_day_utc <= days.day_utc
         where days.slowdown_hours > 0
-        union all
+        union
         select span, drive_id from flagged
     ) as seen
     group by span
