@@ -49,7 +49,7 @@ compared as (
         measured.*,
         drives.kind,
         raid_hours.slow_at,
-        coalesce(medians.latency_count, 0) as latency_count,
+        medians.latency_count,
         case
             when medians.latency_count >= {{ var('min_reporting_drives') }} and medians.median_latency_us > 0 then medians.median_latency_us
         end as median_latency_us
