@@ -17,6 +17,6 @@ select
     weeks.last_hour_utc,
     weeks.raid_hours,
     -- over for the fleet: its data reach the last hour of the week; a wall clock would make the answer depend on when it is asked
-    coalesce(publication.last_hour_utc >= weeks.week_utc + interval 167 hour, false) as is_complete
+    publication.last_hour_utc >= weeks.week_utc + interval 167 hour as is_complete
 from weeks
 cross join {{ ref('stg_raw__publication') }} as publication
