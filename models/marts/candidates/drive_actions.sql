@@ -103,7 +103,7 @@ joined as (
         decisions.note,
         decisions.ticket,
         decisions.until_utc,
-        coalesce(decisions.is_past_until, false) as is_overdue,
+        decisions.is_past_until as is_overdue,
         floors.held_back_by,
         floors.max_latency_us,
         floors.floor_us,
@@ -185,7 +185,7 @@ worded as (
                 then 'It took at least {{ var("chronic_slowdown") }} times as long as its peers in ' || {{ counted_noun('alert_slow_hours', 'hour') }}
                     || ' of four weeks, most of those it reported. '
                     || 'Compare its firmware, model and workload with those of its peers.'
-            when alert_id is not null and 2 * imbalanced_hours >= alert_slow_hours
+            when 2 * imbalanced_hours >= alert_slow_hours
                 then 'In ' || cast(imbalanced_hours as string) || ' of ' || {{ counted_noun('alert_slow_hours', 'slow hour') }}
                     || ' it did far more I/O, or far larger, than its peers: look at its workload first.'
             when alert_id is not null
