@@ -3,7 +3,7 @@
 {% macro latency_rank(record) -%}
 {{ source_rank('latency', record ~ '.source') }}
     + case
-        when {{ record }}.source is not null and coalesce({{ record }}.coverage, 1.0) < {{ record }}.min_coverage
+        when {{ record }}.source is not null and {{ record }}.coverage < {{ record }}.min_coverage
             then {{ var('source_precedence')['latency'] | length + 1 }}
         else 0
     end

@@ -31,7 +31,7 @@ named as (
         seen.*,
         {{ host_of('seen.drive_id') }} as host,
         contested.is_one_drive,
-        coalesce(seen.drive_id <> seen.serial and {{ host_of('seen.drive_id') }} <> '' and contested.serial is not null, false) as is_contested
+        seen.drive_id <> seen.serial and {{ host_of('seen.drive_id') }} <> '' and contested.serial is not null as is_contested
     from seen_from_hosts as seen
     left join contested
         on seen.serial = contested.serial
@@ -53,8 +53,8 @@ paths as (
 hosts_rows as (
     {%- for relation in ("named where not is_contested or not is_one_drive", "paths where source_place > 1") %}
     select
-        case when is_contested and not is_one_drive then drive_id else serial end as named_drive_id,
-        case when is_contested and not is_one_drive then serial end as shared_serial,
+        {{ 'case when is_contested then drive_id else serial end' if loop.first else 'serial' }} as named_drive_id,
+        {{ 'case when is_contested then serial end' if loop.first else 'cast(null as string)' }} as shared_serial,
         drive_id,
         cast(1 as bigint) as accepted_count,
         {{ columns | join(',\n        ') }}
