@@ -6,7 +6,7 @@ with reported as (
     select
         *,
         case
-            when source = 'smartctl' and event_type = 'media_error'
+            when source = 'smartctl'
                 then cast(nullif(regexp_extract(detail, '^smartctl: ([0-9]+) counted so far$', 1), '') as bigint)
         end as counted
     from {{ ref('stg_raw__drive_events') }}
@@ -57,7 +57,7 @@ happened as (
     from reported
     left join counts_before as before
         on reported.drive_id = before.drive_id and reported.occurred_at = before.occurred_at and reported.counted is not null
-    where reported.counted is null or before.looked_before_at is null or reported.counted > before.counted_before
+    where before.looked_before_at is null or reported.counted > before.counted_before
 ),
 
 seen_from_hosts as (
@@ -96,23 +96,23 @@ begun as (
 numbered as (
     select
         *,
-        sum(is_beginning) over (partition by named_drive_id, source, event_type, plug_no order by occurred_at) as run_no
+        sum(is_beginning) over (partition by named_drive_id, source, event_type order by occurred_at) as run_no
     from begun
 ),
 
 timed as (
     select
         *,
-        ceil({{ hours_between(
-            'min(occurred_at) over (partition by named_drive_id, source, event_type, plug_no, run_no)', 'occurred_at'
-        ) }} * 60) as minute_no
+        -- in whole microseconds: as a double, 31 minutes would be more than 31
+        ceil(round({{ hours_between('min(occurred_at) over (partition by named_drive_id, source, event_type, run_no)', 'occurred_at') }} * 3.6e9) / 6e7)
+            as minute_no
     from numbered
 ),
 
 minutes as (
     select
         *,
-        min(occurred_at) over (partition by named_drive_id, source, event_type, plug_no, run_no, greatest(minute_no, 1)) as said_first_at
+        min(occurred_at) over (partition by named_drive_id, source, event_type, run_no, greatest(minute_no, 1)) as said_first_at
     from timed
 ),
 
