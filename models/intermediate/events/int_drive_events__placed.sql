@@ -23,7 +23,6 @@ asked as (
         on events.inventory_raid_group_id = segments.raid_group_id
         and segments.from_hour_utc <= events.hour_utc
         and segments.to_hour_utc > events.hour_utc
-    where events.inventory_role = 'data' and segments.is_believed and segments.role = 'data'
 ),
 
 seen as (
@@ -38,66 +37,54 @@ seen as (
     where {{ has_hour('days.reported_in', 'asked.hour_utc') }}
 ),
 
-placed as (
-    select
-        events.*,
-        seen.raid_group_id as reported_raid_group_id,
-        seen.is_in_population as is_reported_in_population
-    from events
-    left join seen on events.drive_id = seen.drive_id and events.hour_utc = seen.hour_utc
-),
-
--- RAID-hours of drives that did not report: the width is that of inventory, less the drives that report from elsewhere
-silent as (
-    select distinct inventory_raid_group_id as raid_group_id, hour_utc
-    from placed
-    where reported_raid_group_id is null and inventory_role = 'data'
+-- a RAID-hour in which no drive reported has the width of inventory, less the drives that report from elsewhere
+places as (
+    select distinct inventory_raid_group_id as raid_group_id, hour_utc from events
 ),
 
 absent as (
-    select silent.raid_group_id, silent.hour_utc, count(*) as absent_drive_count
-    from silent
+    select places.raid_group_id, places.hour_utc, count(*) as absent_drive_count
+    from places
     inner join {{ ref('int_drives__segments') }} as segments
-        on silent.raid_group_id = segments.raid_group_id
-        and segments.from_hour_utc <= silent.hour_utc
-        and segments.to_hour_utc > silent.hour_utc
-    inner join seen on segments.drive_id = seen.drive_id and silent.hour_utc = seen.hour_utc
-    where segments.is_believed and segments.role = 'data' and seen.raid_group_id <> silent.raid_group_id
-    group by silent.raid_group_id, silent.hour_utc
+        on places.raid_group_id = segments.raid_group_id
+        and segments.from_hour_utc <= places.hour_utc
+        and segments.to_hour_utc > places.hour_utc
+    inner join seen on segments.drive_id = seen.drive_id and places.hour_utc = seen.hour_utc
+    where segments.is_believed and segments.role = 'data' and seen.raid_group_id <> places.raid_group_id
+    group by places.raid_group_id, places.hour_utc
 ),
 
-silent_widths as (
+widths as (
     select
-        silent.raid_group_id,
-        silent.hour_utc,
-        coalesce(
-            raid_hours.data_drive_count, coalesce(steps.expected_drive_count, 0) - coalesce(absent.absent_drive_count, 0)
-        ) as data_drive_count
-    from silent
+        places.raid_group_id,
+        places.hour_utc,
+        coalesce(raid_hours.data_drive_count, steps.expected_drive_count - coalesce(absent.absent_drive_count, 0)) as data_drive_count
+    from places
     left join {{ ref('int_raid_hours') }} as raid_hours
-        on silent.raid_group_id = raid_hours.raid_group_id and silent.hour_utc = raid_hours.hour_utc
+        on places.raid_group_id = raid_hours.raid_group_id and places.hour_utc = raid_hours.hour_utc
     left join {{ ref('int_raid_groups__width_steps') }} as steps
-        on silent.raid_group_id = steps.raid_group_id
-        and steps.from_hour_utc <= silent.hour_utc
-        and steps.to_hour_utc > silent.hour_utc
-    left join absent on silent.raid_group_id = absent.raid_group_id and silent.hour_utc = absent.hour_utc
+        on places.raid_group_id = steps.raid_group_id
+        and steps.from_hour_utc <= places.hour_utc
+        and steps.to_hour_utc > places.hour_utc
+    left join absent on places.raid_group_id = absent.raid_group_id and places.hour_utc = absent.hour_utc
 )
 
 select
-    placed.drive_id,
-    placed.occurred_at,
-    placed.event_type,
-    placed.hour_utc,
-    coalesce(placed.reported_raid_group_id, placed.raid_group_id, placed.inventory_raid_group_id) as raid_group_id,
-    coalesce(placed.slot, placed.inventory_slot) as slot,
-    placed.ended_at,
-    placed.detail,
-    placed.is_of_drive,
+    events.drive_id,
+    events.occurred_at,
+    events.event_type,
+    events.hour_utc,
+    coalesce(seen.raid_group_id, events.raid_group_id, events.inventory_raid_group_id) as raid_group_id,
+    coalesce(events.slot, events.inventory_slot) as slot,
+    events.ended_at,
+    events.detail,
+    events.is_of_drive,
     coalesce(
-        placed.is_reported_in_population,
-        placed.inventory_role = 'data' and silent_widths.data_drive_count >= {{ var('min_group_width') }},
+        seen.is_in_population,
+        events.inventory_role = 'data' and widths.data_drive_count >= {{ var('min_group_width') }},
         false
     ) as is_in_population
-from placed
-left join silent_widths
-    on placed.inventory_raid_group_id = silent_widths.raid_group_id and placed.hour_utc = silent_widths.hour_utc
+from events
+left join seen on events.drive_id = seen.drive_id and events.hour_utc = seen.hour_utc
+left join widths
+    on events.inventory_raid_group_id = widths.raid_group_id and events.hour_utc = widths.hour_utc

@@ -22,7 +22,7 @@ with said as (
         and claims.drive_id = records.drive_id
         and claims.host = {{ host_of("records.host || '/'") }}
         and claims.valid_from = records.valid_from
-    where claims.is_device and not claims.is_derived
+    where claims.is_device
 ),
 
 decided as (
