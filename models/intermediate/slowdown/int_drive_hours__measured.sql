@@ -32,7 +32,6 @@ placed as (
 named_groups as (
     select distinct named_raid_group_id, group_peer_kind, is_of_mixed_group
     from {{ ref('int_drives__periods') }}
-    where named_raid_group_id is not null
 ),
 
 kinds as (
@@ -51,7 +50,7 @@ kinds as (
 
 -- of a group that inventory does not know the hours themselves say what kinds are in it
 hour_kinds as (
-    select named_raid_group_id, hour_utc, coalesce(min(nullif(peer_kind, 'unknown')), 'unknown') as group_peer_kind
+    select named_raid_group_id, hour_utc, min(nullif(peer_kind, 'unknown')) as group_peer_kind
     from kinds
     where group_peer_kind is null
     group by named_raid_group_id, hour_utc
@@ -66,8 +65,7 @@ grouped as (
         ) }} as raid_group_id_of_kind
     from kinds
     left join hour_kinds
-        on kinds.group_peer_kind is null
-        and kinds.named_raid_group_id = hour_kinds.named_raid_group_id
+        on kinds.named_raid_group_id = hour_kinds.named_raid_group_id
         and kinds.hour_utc = hour_kinds.hour_utc
 )
 
