@@ -45,7 +45,6 @@ places as (
         on slow_hours.drive_id = described.drive_id
         and slow_hours.hour_utc >= described.from_hour_utc
         and slow_hours.hour_utc < described.to_hour_utc
-    where coalesce(described.host, described.enclosure) is not null
 ),
 
 crowds as (
@@ -85,7 +84,7 @@ judged as (
             when tail_hours.tail_1_without_one is null then slow_hours.slow_drives = 1
             else tail_hours.is_caused_by_slowest and tail_hours.slowest_drive_id = slow_hours.drive_id
         end as is_caused,
-        slow_hours.slow_drives = 2 and not coalesce(tail_hours.is_caused_by_slowest, false) as is_paired
+        slow_hours.slow_drives = 2 and not tail_hours.is_caused_by_slowest as is_paired
     from slow_hours
     left join together on slow_hours.drive_id = together.drive_id and slow_hours.hour_utc = together.hour_utc
     left join {{ ref('int_raid_hours__counterfactual') }} as tail_hours

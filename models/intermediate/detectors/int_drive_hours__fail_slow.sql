@@ -9,7 +9,7 @@ with scored as (
             from {{ ref('int_drive_events__placed') }} as events
             where events.event_type in ('rebuild', 'scrub')
                 and events.raid_group_id = outlying.raid_group_id
-                and (events.drive_id = outlying.drive_id or not coalesce(events.is_of_drive, false))
+                and (events.drive_id = outlying.drive_id or not events.is_of_drive)
                 and events.occurred_at < outlying.hour_utc + interval 1 hour
                 and coalesce(events.ended_at, events.occurred_at + interval 1 hour) > outlying.hour_utc
         )
@@ -19,8 +19,8 @@ numbered as (
     select
         *,
         row_number() over (partition by drive_id order by hour_utc) as hour_number,
-        -- checks that found nothing: each halves the count, down to 0
-        least({{ hours_between('coalesce(lag(hour_utc) over (partition by drive_id order by hour_utc), hour_utc - interval 1 hour)', 'hour_utc') }} - 1, 60.0) as rest_hours
+        -- checks that found nothing: each halves the count, down to 0; before the first hour (null) there is no count
+        least({{ hours_between('lag(hour_utc) over (partition by drive_id order by hour_utc)', 'hour_utc') }} - 1, 60.0) as rest_hours
     from scored
 ),
 
