@@ -20,7 +20,7 @@ devices as (
         claims.alias || case when claims.is_controller then 'n1' else '' end as device
     from {{ ref('int_aliases__claimed') }} as claims
     inner join claimed on claims.drive_id = claimed.drive_id
-    where claims.is_device and not claims.is_derived and claims.source <> 'mapping'
+    where claims.is_device and claims.source <> 'mapping'
     union
     select shared_serial as serial, drive_id as device
     from {{ ref('int_drive_days__merged') }}
