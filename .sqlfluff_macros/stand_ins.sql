@@ -3,7 +3,8 @@
 {% macro hour_index(a) %}hour_index({{ a }}){% endmacro %}
 {% macro largest(a, n) %}max({{ a }}, {{ n }}){% endmacro %}
 {% macro nth(a, n) %}nth({{ a }}, {{ n }}){% endmacro %}
-{% macro var(name) %}{% if name == 'perseus_risks' %}{{ return([[1, 0], [1, 0]]) }}{% endif %}{% if name in ('explicit_event_types', 'detectors', 'sample_detectors', 'candidate_classes', 'health_clock_attributes') %}{{ return(['a', 'b']) }}{% elif name in ('event_window_hours', 'candidate_band_edges', 'candidate_top_ratios', 'perseus_events', 'perseus_ratios') %}{{ return([0, 1]) }}{% elif name.startswith('alert_') or name in ('group_past_weeks', 'chronic_window_days', 'candidate_half_life_weeks', 'candidate_training_weeks', 'candidate_interval', 'perseus_days', 'perseus_degree', 'lab_normal_requests') %}{{ return(3) }}{% elif name in ('study_edges', 'slowdown_edges') %}{{ return([1.5, 2.0]) }}{% else %}1{% endif %}{% endmacro %}
+{% macro nearest_ranks(a, ranks) %}quantile_disc({{ a }}, {{ ranks }}){% endmacro %}
+{% macro var(name, default=none) %}{% if name == 'perseus_risks' %}{{ return([[1, 0], [1, 0]]) }}{% endif %}{% if name in ('explicit_event_types', 'detectors', 'sample_detectors', 'candidate_classes', 'health_clock_attributes') %}{{ return(['a', 'b']) }}{% elif name in ('event_window_hours', 'candidate_band_edges', 'candidate_top_ratios', 'perseus_events', 'perseus_ratios') %}{{ return([0, 1]) }}{% elif name.startswith('alert_') or name in ('group_past_weeks', 'chronic_window_days', 'candidate_half_life_weeks', 'candidate_training_weeks', 'candidate_interval', 'perseus_days', 'perseus_degree', 'lab_normal_requests') %}{{ return(3) }}{% elif name in ('study_edges', 'slowdown_edges') %}{{ return([1.5, 2.0]) }}{% else %}1{% endif %}{% endmacro %}
 {% macro local_hour(a, b) %}local_hour({{ a }}, {{ b }}){% endmacro %}
 {% macro local_weekday(a, b) %}local_weekday({{ a }}, {{ b }}){% endmacro %}
 {% macro number_or_null(a) %}number_or_null({{ a }}){% endmacro %}

@@ -231,7 +231,7 @@ def gap_words(summaries: Sequence[Row]) -> list[str]:
 
 
 def tail_words(rows: Sequence[Row]) -> list[str]:
-    """What the tail of a drive's latencies sees that the mean does not: a sentence for each percentile, by the rows of latency_tails."""
+    """Hours that are slow in the tail of a drive's latencies and not in its mean, as a sentence for each percentile."""
     return [
         f"By their {row['percentile'].replace('p999', 'p99.9')}, {count(row['slow_by_percentile_hours'])} of "
         f"{noun(row['drive_hours'], 'drive-hour', 'drive-hours')} were slow; the mean does not show "

@@ -159,7 +159,7 @@ def test_a_message_begins_with_host_and_device(settled: Warehouse) -> None:
         (5, 5, "Look at its workload first: in 5 of 9 slow hours"),
     ],
 )
-def test_what_to_check_claims_no_more_than_is_known_of_the_load(settled: Warehouse, imbalanced: int, known: int, said: str) -> None:
+def test_the_check_of_an_alert_claims_no_more_than_is_known_of_the_load(settled: Warehouse, imbalanced: int, known: int, said: str) -> None:
     (alert,) = [alert for alert in open_alerts(settled) if alert.subject_id == "d15"]
     assert replace(alert, slow_hours=9, imbalanced_hours=imbalanced, load_known_hours=known).check.startswith(said)
 

@@ -161,7 +161,7 @@ def test_an_address_without_its_scheme_is_named(command: str, address: str, tmp_
     )
 
 
-def test_drives_behind_a_controller_without_a_kind_or_silent_are_found_by_host(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_drives_that_are_not_judged_are_counted_by_host(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = _Doctor(None, Selection(), datetime(2026, 1, 5), Inventory(kinds={"S4": "disk"}))  # type: ignore[arg-type]
     asked.drives = [{"instance": f"{host}:9100", "device": device} for host, device in (("hw1", "sda"), ("hw1", "sdb"), ("web1", "sda"))]
     asked.drives += [{"instance": "web1:9100", "device": device} for device in ("sdb", "sdc", "nvme0n1")]

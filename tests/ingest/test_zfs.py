@@ -87,7 +87,7 @@ def test_peers_are_a_raidz_or_all_small_mirrors_of_a_pool(tmp_path: Path, wareho
     assert dict(errors) == {"zfs_read_errors": 0, "zfs_write_errors": 1, "zfs_checksum_errors": 2, "zfs_slow_ios": 7}
 
 
-def test_the_drives_of_a_draid_are_those_that_are_no_pool_and_no_spare_of_its_own(tmp_path: Path, warehouse: Warehouse) -> None:
+def test_drives_of_a_draid_are_neither_a_pool_nor_its_own_spares(tmp_path: Path, warehouse: Warehouse) -> None:
     """Names are of /etc/zfs/vdev_id.conf. Only the status says that B7, a vdev by itself, is no pool."""
     draid, below = "draid2:4d:11c:1s-0", dict.fromkeys(("A0", "slot-1", "spare-2", "draid2-0-0"), (1, 1000))
     members = (

@@ -121,7 +121,7 @@ def test_one_machine_under_two_names_counts_its_drives_once(tmp_path: Path) -> N
     assert asked(warehouse, "select drive_id, io_count from intermediate.int_drive_hours") == [("S1", 60), ("S1", 60)]
 
 
-def test_controllers_and_world_wide_names_tell_drives_of_one_serial_apart(tmp_path: Path) -> None:
+def test_drives_of_one_serial_differ_by_controller_and_world_wide_name(tmp_path: Path) -> None:
     """Two machines give their NVMe controllers one serial, which no lsblk states. On two others a serial has two wide names, days apart."""
     root, later = tmp_path / "in", tmp_path / "later"
     for number, name in enumerate(("kva", "kvb"), 1):

@@ -16,7 +16,7 @@ delivered.collected_at desc nulls last, delivered.drive_id
 """Which record of a drive-hour counts, as in int_drive_hours__identified: one with enough coverage, then by source precedence."""
 
 COUNTED = ("min_coverage", "read_ios", "write_ios", "read_latency_us", "write_latency_us", "file", "row_no")
-"""What a row of the RAID-hour has of the record that counts."""
+"""Columns that a row of the RAID-hour takes from the record that counts."""
 
 
 class DriveHour:

@@ -18,7 +18,7 @@ NOT_AS_DELIVERED = {
 
 
 def _columns(record: Row) -> tuple[list[str], list[str]]:
-    """What was delivered of a drive-hour besides its key, and how it was asked to be read.
+    """Columns of a drive-hour as delivered, besides its key, and how it was asked to be read.
 
     Raw has them in this order, and then where a record came from (ingest/contract/fleet.py, whose types take 0.2 s to import).
     """

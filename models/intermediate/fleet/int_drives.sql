@@ -30,7 +30,7 @@ inventory as (
 ),
 
 -- the name that its host has for it now, or had last: of several paths all; a controller's name only where nobody names its namespace.
--- What another host, where it was before, calls by that name is no drive of ours.
+-- Another host, where it was before, may give that name to another drive.
 placed_names as (
     select
         aliases.drive_id,

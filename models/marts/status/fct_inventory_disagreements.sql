@@ -36,8 +36,12 @@ names as (
 ),
 
 -- one source alone contradicts nobody
+several as (
+    select drive_id from live group by drive_id having min(source) <> max(source)
+),
+
 contested as (
-    select * from live where drive_id in (select drive_id from live group by drive_id having min(source) <> max(source))
+    select live.* from live inner join several on live.drive_id = several.drive_id
 ),
 
 said as (
