@@ -332,14 +332,6 @@ def test_fifty_readers_at_once_meet_no_error(console: Served):
         assert [wrong for found in pool.map(read, range(50)) for wrong in found] == []
 
 
-def test_hours_of_a_group_lie_together_in_their_file(console: Served):
-    """Else a page of one group reads all hours of the fleet."""
-    files = sorted((console.warehouse.store / "int_drive_hours").rglob("*.parquet"))
-    for file in files[:3]:
-        groups = [group for (group,) in duckdb.execute(f"select raid_group_id from read_parquet('{file}')").fetchall()]
-        assert groups == sorted(groups)
-
-
 def test_a_page_stops_a_question_that_takes_too_long(console: Served, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("console.published.SECONDS", 0.01)
     with console.client() as client:

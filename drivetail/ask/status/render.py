@@ -192,7 +192,7 @@ def _window_blocks(inventory: Row, window: Row, bounds: Row) -> list[str]:
         is_hidden = any(row["reason"] == "behind a RAID controller" for row in unjudged["rows"])
         blocks.append(
             block(
-                f"Not judged, or among drives of unknown kind only: {counted_noun(drives_at, 'drive')}",
+                f"Not judged, or of no known kind: {counted_noun(drives_at, 'drive')}",
                 _list(unjudged, columns_unjudged),
                 note if is_hidden else "",
             )
