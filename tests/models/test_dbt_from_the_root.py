@@ -10,6 +10,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from engine.build import make_study
 from engine.warehouse import PROJECT
 from tests.golden import awkward_fleet, copied
 from tests.proof.support import marts_differences
@@ -21,6 +22,7 @@ DBT = PROJECT / ".venv/bin/dbt"
 @pytest.mark.xdist_group("models")
 def test_dbt_build_from_the_root_makes_the_marts_of_the_engine(tmp_path: Path) -> None:
     warehouse = copied(awkward_fleet(), tmp_path / "warehouse")
+    make_study(warehouse)  # dbt makes all relations
     database = tmp_path / "dbt.duckdb"
     shutil.copyfile(warehouse.build_database, database)
     with duckdb.connect(str(database)) as connection:  # what dbt makes is not what it found
