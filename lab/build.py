@@ -110,7 +110,8 @@ def _show_experiments(connection: duckdb.DuckDBPyConnection, models: Models, lab
     for experiment_id in sorted(experiments):
         for path in sorted((lab / f"experiment_id={experiment_id}").glob("*/*.parquet")):
             if path.parent.name.isdigit():
-                found.setdefault(path.stem, []).append(path)
+                # of a large file there are several: TABLE.LISTING.N.parquet
+                found.setdefault(path.name.split(".")[0], []).append(path)
     for source in models.sources:
         schema, table = source.split(".")
         if schema == "lab_raw" and table in found:

@@ -99,9 +99,12 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
             bundle = simulate(scenario, root / f"{scenario}-{seed}", seed, experiment_id=f"{scenario}-{seed}", **more)
             assert not ingest_bundle(warehouse.root, bundle).refused
     rng = random.Random(8)
-    for scenario, seed in IN_PARTS:
-        for part in in_parts(root / f"{scenario}-{seed}", root / "parts", rng, f"parts-{scenario}-{seed}"):
-            ingest_bundle(warehouse.root, part)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("lab.landing.BUFFERED_ROWS", 100)  # as a file of millions of lines lands: in several files of raw
+        for scenario, seed in IN_PARTS:
+            for part in in_parts(root / f"{scenario}-{seed}", root / "parts", rng, f"parts-{scenario}-{seed}"):
+                ingest_bundle(warehouse.root, part)
+    assert list((warehouse.raw / "lab").rglob("block_events.*.0.parquet"))
     ingest_bundle(warehouse.root, simulate("reads-intrinsic", root / "clean", 1, experiment_id="clean", is_awkward=False))
     for trigger in TRIGGERS:
         # no scenario has the trigger reads by itself
