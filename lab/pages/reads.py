@@ -103,7 +103,7 @@ def part(connection: duckdb.DuckDBPyConnection, experiment: Row, other: Row | No
 
 def _answer(mitigations: Sequence[Row], periods: Sequence[Row], onsets: Sequence[Row], *, is_long_enough: bool) -> list[str]:
     if not mitigations:
-        return ["No file was read, so nothing can be said."]
+        return ["Cannot say: no reads of files (file-reads or dd), and no trace with a map of its files (filefrag -v)."]
     said = []
     for slowdown, where in WHERE.items():
         rows = [row for row in mitigations if row["slowdown"] == slowdown]
@@ -124,8 +124,9 @@ def _answer(mitigations: Sequence[Row], periods: Sequence[Row], onsets: Sequence
             drops += f"; {masked} by {', '.join(masking)}" if masking else ""
         said.append(f"Throughput lost {where}: {drops}.")
     said += [f"{_named(row)}: {_rhythm(row)}." for row in periods if row["instances"]]
-    if periods and any(row["slowdown"] == "temporal" and row["reason"] is None for row in mitigations):
-        least = ", ".join(f"{row['least_drop_ratio']:.0%} ({_named(row)})" for row in periods)
+    searched = {row["config_id"] for row in mitigations if row["slowdown"] == "temporal" and row["reason"] is None}
+    least = ", ".join(f"{row['least_drop_ratio']:.0%} ({_named(row)})" for row in periods if row["config_id"] in searched)
+    if least:
         said.append(f"A temporal drop counts from {least}: smaller ones cannot be told from the spread of single reads.")
     said += [f"{row['config_id']}: {row['file_name']} is slow for good from hour {row['onset_hour']}." for row in onsets[:5]]
     return said

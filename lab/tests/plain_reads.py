@@ -457,10 +457,11 @@ def mitigations(by_config: dict[str, list[Row]], default: str) -> dict[tuple[str
     costs = {config: drops(reads) for config, reads in by_config.items()}
     rows = {}
     for config, found in costs.items():
-        counts = [len([one for one in by_config[config] if one["phase"] == phase]) for phase in {one["phase"] for one in by_config[config]}]
+        phases = [[one for one in by_config[config] if one["phase"] == phase] for phase in {one["phase"] for one in by_config[config]}]
+        is_too_few, is_too_noisy = max(map(len, phases)) < 20, min(map(least_drop, phases)) >= 1
         untested = {
             "intrinsic": len({one["extents"] for one in by_config[config] if one["extents"] is not None}) == 1,
-            "temporal": max(counts) < 20 and found["temporal"][0] == 0, "permanent": False,
+            "temporal": (is_too_few or is_too_noisy) and found["temporal"][0] == 0, "permanent": False,
         }  # fmt: skip
         for slowdown, (n, drop, low, high) in found.items():
             usual = costs[default].get(slowdown, (None, None))[1]

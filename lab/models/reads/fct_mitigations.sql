@@ -13,9 +13,9 @@ with intrinsic as (
 ),
 
 spans as (
-    select experiment_id, config_id, sum(span_s) as span_s, max(reads) as reads
+    select experiment_id, config_id, sum(span_s) as span_s, max(reads) as reads, min(least_drop_ratio) as least_drop_ratio
     from (
-        select experiment_id, config_id, count(*) as reads, max(ended_s) - min(started_s) as span_s
+        select experiment_id, config_id, count(*) as reads, max(ended_s) - min(started_s) as span_s, min(least_drop_ratio) as least_drop_ratio
         from {{ ref('step_lab__timed_reads') }}
         group by experiment_id, config_id, phase
     ) as phases
@@ -27,14 +27,17 @@ instances as (
         spans.experiment_id,
         spans.config_id,
         spans.span_s,
-        case when spans.reads < {{ var('lab_least_reads') }} then 'fewer than {{ var("lab_least_reads") }} reads' end as reason,
+        case
+            when spans.reads < {{ var('lab_least_reads') }} then 'fewer than {{ var("lab_least_reads") }} reads'
+            when spans.least_drop_ratio >= 1 then 'single reads vary too much to show any drop'
+        end as reason,
         count(instances.mean_drop_ratio) as n,
         coalesce({{ of_sample('avg', 'instances.mean_drop_ratio', 'instances.mean_drop_ratio is not null') }}, 0) as drop_ratio,
         {{ of_sample('stddev_samp', 'instances.mean_drop_ratio', 'instances.mean_drop_ratio is not null') }} as sd_drop_ratio
     from spans
     left join {{ ref('fct_temporal_slowdowns') }} as instances
         on spans.experiment_id = instances.experiment_id and spans.config_id = instances.config_id
-    group by spans.experiment_id, spans.config_id, spans.span_s, spans.reads
+    group by spans.experiment_id, spans.config_id, spans.span_s, spans.reads, spans.least_drop_ratio
 ),
 
 -- the interval of a mean, by Student's t
