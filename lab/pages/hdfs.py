@@ -9,7 +9,7 @@ import duckdb
 import plotly.graph_objects as go
 
 from engine.read import Row, fetch
-from lab.pages.sync_writes import INKS
+from lab.pages.sync_writes import INKS, log_axis
 from lab.read import size
 from report.page.look import COLOURS, SLOW, drawn, safe, styled
 
@@ -65,7 +65,8 @@ def part(connection: duckdb.DuckDBPyConnection, experiment: Row, other: Row | No
     patterns, nodes = fetch(connection, PATTERNS, [name]), fetch(connection, NODES, [name])
     # within one second there is no time to show
     timed = [row for row in patterns if (row["bins"] or 0) > 1]
-    runs = list(dict.fromkeys((row["config_id"], row["phase"], row["run_number"]) for row in nodes))
+    # tasks that all took no time have nothing to draw
+    runs = list(dict.fromkeys((row["config_id"], row["phase"], row["run_number"]) for row in nodes if row["makespan_seconds"]))
     is_scaled = any(row[f"{line}_ratio"] is not None for row in scaling for line in LINES)
     return {
         "template": "hdfs.html.j2",
@@ -202,7 +203,7 @@ def _ratios(rows: Sequence[Row]) -> go.Figure:
         )  # fmt: skip
     styled(drawing, 320, hovermode="closest")
     drawing.update_xaxes(title_text="writers", tickvals=[row["writers"] for row in rows])
-    drawing.update_yaxes(title_text="times one writer", type="log", automargin=False)
+    log_axis(drawing, (row[f"{line}_ratio"] for row in rows for line in LINES), "times one writer")
     drawing.update_layout(margin={"l": 60, "r": 16, "t": 30, "b": 46})
     return drawing
 

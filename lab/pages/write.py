@@ -11,6 +11,7 @@ from engine.warehouse import Warehouse
 from ingest.raw.durable import replace_file
 from lab.read import experiment_of, published_lab
 from report.page.html import render
+from report.words import counted_noun
 
 KINDS = {"before_after": "before_after", "hdfs": "hdfs", "read_variability": "reads", "sync_writes": "sync_writes"}
 """Kind -> module of this folder with `part(connection, experiment, against)`, which returns a dict: `question`, `answer`, `template`
@@ -18,6 +19,10 @@ and what the template draws. Of any other kind the page has what all have.
 """
 
 REFUSED = "select file, reason, message from lab.ingested_files where experiment_id = ? and status = 'rejected' order by all"
+READ = """
+select count(*) as files, cast(coalesce(sum(rows_parsed), 0) as bigint) as results from lab.ingested_files
+where experiment_id = ? and status = 'accepted'
+"""
 MISSING = """
 select config_id, phase, benchmark, missing_runs, expected_runs, list(distinct parameter order by parameter) as parameters
 from lab.fct_missing_results where experiment_id = ? group by all order by all
@@ -48,7 +53,9 @@ def write_lab(warehouse: Warehouse, experiment_id: str | None = None, out: Path 
         other = experiment_of(connection, against) if against is not None else None
         if other is not None and other["kind"] != experiment["kind"]:
             raise QueryError(f"{against} is of kind {other['kind']}, {experiment_id} of kind {experiment['kind']}; give two of one kind")
-        part: dict[str, Any] = {"question": "What was measured?", "answer": [], "template": "other.html.j2"}
+        (read,) = fetch(connection, READ, [experiment_id])
+        given = f"{counted_noun(read['files'], 'file')} gave {counted_noun(read['results'], 'result')}."
+        part: dict[str, Any] = {"question": "What was measured?", "answer": [given], "template": "other.html.j2"}
         if experiment["kind"] in KINDS:
             part = import_module(f"lab.pages.{KINDS[experiment['kind']]}").part(connection, experiment, other)
         page = render(
