@@ -24,7 +24,7 @@ select count(*) as files, cast(coalesce(sum(rows_parsed), 0) as bigint) as resul
 where experiment_id = ? and status = 'accepted'
 """
 MISSING = """
-select config_id, phase, benchmark, missing_runs, expected_runs, list(distinct parameter order by parameter) as parameters
+select config_id, phase, benchmark, missing_runs, expected_runs, count(*) as cells
 from lab.fct_missing_results where experiment_id = ? group by all order by all
 """
 CONFIGS = """

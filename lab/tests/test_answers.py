@@ -124,6 +124,12 @@ def log(folder: Path) -> Path:
     return write_bundle(folder, files, listed, MANIFEST.format("log", "sync_writes", 3) + config("c"))
 
 
+def short(folder: Path) -> Path:
+    """Two tests of one parameter, measured before and not after."""
+    results = "benchmark,test,parameter,value,unit\nline,scan,0,1,us\nline,seek,0,1,us\n"
+    return write_bundle(folder, {"b.csv": results}, ["b.csv,bench,c,1,before"], MANIFEST.format("short", "before_after", 1) + config("c"))
+
+
 @pytest.fixture(scope="module")
 def landed(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     root = tmp_path_factory.mktemp("answers")
@@ -138,6 +144,7 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
         writers(root / "writers"),
         log(root / "log"),
         tasks(root / "tasks"),
+        short(root / "short"),
     ]
     for bundle in bundles:
         summary = ingest_bundle(warehouse.root, bundle)
@@ -162,6 +169,10 @@ def test_a_difference_that_is_not_shown_is_not_a_no(landed: Warehouse) -> None:
     assert f"Cannot say: these 3 runs show only changes from {100 * cell['detectable_ratio']:.0f}% in every cell" in said
     assert cell["runs_to_show"] > 30 and f"{cell['runs_to_show'] - 3} more of each phase would show 10%" in said
     assert not re.search(r"\bNo\b", said)
+
+
+def test_missing_runs_are_listed_with_their_cells(landed: Warehouse) -> None:
+    assert "<li>c after line: run 1 of 1, in 2 cells</li>" in write_lab(landed, "short", landed.root / "short.html").read_text()
 
 
 def test_phases_that_are_shown_to_be_equal_are_a_no_with_its_margin(landed: Warehouse) -> None:
