@@ -111,6 +111,7 @@ def write_tolerance(warehouse: Warehouse, out: Path) -> Path:
         # only the paper's periodic slowdowns last from one request to the next
         is_independent=[name for name in dict.fromkeys(row["name"] for row in found["runs"]) if name != "periodic"],
         figures=tolerance_figures(found),
+        missing=[name for name in PAPER if name not in {row["name"] for row in found["runs"]}],
         words=tolerance_words(found["totals"]),
     )
     return replace_file(out, page)
