@@ -78,7 +78,7 @@ written as (
     select
         *,
         512 * sum(greatest(sectors_written - coalesce(before_sectors, sectors_written), 0)) over series as bytes_written,
-        count(*) filter (where sectors_written < before_sectors) over series as resets
+        count(case when sectors_written < before_sectors then 1 end) over series as resets
     from steps
     window series as (
         partition by experiment_id, config_id, phase order by at_s asc rows between unbounded preceding and current row

@@ -22,7 +22,7 @@ stretches as (
     from (
         select
             *,
-            count(*) filter (where is_first) over (
+            count(case when is_first then 1 end) over (
                 partition by experiment_id, config_id, phase order by position asc rows between unbounded preceding and current row
             ) as stretch
         from low

@@ -112,7 +112,7 @@ select
     logical_start_bytes,
     case
         when is_file_read
-            then cast(count(*) filter (where is_file_read and is_first_of_read) over (
+            then cast(count(case when is_file_read and is_first_of_read then 1 end) over (
                 partition by experiment_id, config_id, phase, run_number, file_name
                 order by offset_s + issued_ns / 1e9 asc, listed_at asc, issued_ns asc, device asc, request_index asc
                 rows between unbounded preceding and current row

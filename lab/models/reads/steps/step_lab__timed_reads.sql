@@ -79,7 +79,8 @@ select
     config_id,
     phase,
     position,
-    count(*) filter (where is_after_pause) over (
+    -- a filtered count(*) over a running window takes DuckDB a hundred times as long
+    count(case when is_after_pause then 1 end) over (
         partition by experiment_id, config_id, phase order by position asc rows between unbounded preceding and current row
     ) as pauses,
     run_number,
