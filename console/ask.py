@@ -34,7 +34,7 @@ AT_ONCE = 2
 
 LIMITS = "set memory_limit = '96MB'; set threads = 1; set max_temp_directory_size = '0KB'; set preserve_insertion_order = true"
 PROCESS_BYTES = 320_000_000
-"""Memory that the process of a question may add to what it begins with."""
+"""Memory that a question's process may use beyond its size at the start."""
 
 ANSWER_BYTES = 30_000_000
 TEXT_CHARACTERS = 100_000
@@ -48,7 +48,7 @@ _processes.set_forkserver_preload(["console.ask", "drivetail.cli"])
 
 
 def start_early() -> None:
-    """Have the process ready from which those of questions are made: the first reader need not wait for what it imports."""
+    """Start the process that is forked for each question: its imports take long, and the first reader should not wait for them."""
     _processes.Process(target=str).start()
 
 
@@ -143,18 +143,18 @@ def _refuse_files(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
     """Raises: QueryError where a question names a file, or a function that reads one."""
     bare = EXPLAIN.sub("", sql, count=1)
     ((text,),) = connection.execute("select json_serialize_sql(?)", [bare]).fetchall()
-    todo = [json.loads(text)]
-    while todo:
-        node = todo.pop()
+    nodes = [json.loads(text)]
+    while nodes:
+        node = nodes.pop()
         if isinstance(node, dict):
             name = node.get("function", {}).get("function_name", "") if node.get("type") == "TABLE_FUNCTION" else None
             if name is not None and name not in FUNCTIONS:
                 raise QueryError(f"{name}() is not for questions: ask the relations of the publication; `drivetail sql` has all functions")
             if node.get("type") == "BASE_TABLE" and "/" in node["table_name"]:
                 raise QueryError(f"{node['table_name']}: a file is not for questions: ask the relations of the publication")
-            todo += node.values()
+            nodes += node.values()
         elif isinstance(node, list):
-            todo += node
+            nodes += node
 
 
 def download(cursor: duckdb.DuckDBPyConnection, sql: str, form: str) -> Iterator[bytes]:

@@ -70,7 +70,7 @@ class Found:
 
 
 def find(warehouse: Warehouse, *, now: datetime | None = None) -> Found:
-    """Slow drives and places of the publication, without dismissed drives. Raises: QueryError when there is none or it cannot be read."""
+    """Slow drives and places in the publication, without dismissed drives. Raises: QueryError where there is none or it is unreadable."""
     alerts = open_alerts(warehouse, with_all=True, now=now)
     with publication_of(warehouse) as connection:
         ((publication_id,),) = connection.execute("select publication_id from marts.publication").fetchall()

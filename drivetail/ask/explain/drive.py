@@ -30,7 +30,7 @@ WORST = 5
 
 
 def explain_drive(warehouse: Warehouse, drive: str) -> str:
-    """Description of a drive: what it is, where it was, how slow it was and what happened to it.
+    """A drive's description, places, slowness and history.
 
     Raises: QueryError without a publication, or when no record names the drive.
     """

@@ -29,13 +29,13 @@ class DriveHour:
         self.drive, self.at, self.group = measured["drive_id"], measured["hour_utc"], measured["raid_group_id"]
         delivered = self.delivered()
         self.records = [record for record in delivered if record["named"] == self.drive]
-        # of a drive's records the first counts
-        that_count = {record["named"]: record for record in reversed(delivered) if record["retired_as"] is None}
-        self.live = that_count[self.drive]
+        # the first record of a drive that is not retired counts
+        counting = {record["named"]: record for record in reversed(delivered) if record["retired_as"] is None}
+        self.live = counting[self.drive]
         self.reported = [
-            {**row, **{name: that_count[row["drive_id"]][name] for name in COUNTED}}
+            {**row, **{name: counting[row["drive_id"]][name] for name in COUNTED}}
             for row in self.reported_drives()
-            if row["drive_id"] in that_count
+            if row["drive_id"] in counting
         ]
         self.silent = self.silent_drives()
         periods = inventory_periods(connection, [row["drive_id"] for row in self.reported], self.at)
