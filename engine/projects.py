@@ -57,6 +57,9 @@ class Project(Protocol):
     def prepare(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Give a connection the functions that its models call."""
 
+    def source_columns(self) -> Mapping[str, Mapping[str, str]]:
+        """Columns and types of the sources of its models, by `schema.name`, where their .yml does not say them."""
+
     def attached(self, warehouse: Warehouse) -> Attached:
         """Relations that a publication being made shows of it."""
 

@@ -22,8 +22,8 @@ To add a tool
    It raises Refused(UNREADABLE | NO_RESULT | NO_CLOCK, message) for a file it cannot use, and calls `reading.reject(line)` for a line
    that does not parse. `reading.listing` is the row of runs.csv. tools/text.py reads text, packed or not. tools/bench.py is the shortest.
 2. Its line in TOOLS of `lab/tools/__init__.py`.
-3. Tables that are new: `lab/models/SUBJECT/_SUBJECT__sources.yml`, source `lab`, with the columns that every table has
-   (experiment_id, delivery_seq, listing) and its own. A test compares them with TABLES.
+3. Tables that are new: their names in `lab/models/_sources.yml`. A source has the columns of TABLES, behind experiment_id, delivery_seq
+   and listing.
 4. A test on real output in lab/tests/, and a good file in lab/tests/test_any_output.py, which mutates it.
 
 To add a model

@@ -15,7 +15,6 @@ from pathlib import Path
 import duckdb
 
 from engine.build import Progress, explaining, publish_store
-from engine.compiled import models_of
 from engine.execute import Executor, begin, configure
 from engine.nodes import SEED, WHEN_ASKED, Models
 from engine.publish import Publication
@@ -25,7 +24,7 @@ from engine.warehouse import Warehouse, quoted
 from lab.generations import EMPTY, Generation, file_of, generations_root, keep_generation, latest_generation
 from lab.landing import lab_root, list_experiments
 from lab.statistics import register
-from lab.version import LAB, lab_version
+from lab.version import lab_models, lab_version
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ def build_lab(warehouse: Warehouse, wanted: Sequence[str] = (), on_progress: Pro
         for name in wanted:
             if name not in landed:
                 raise QueryError(f"experiment {name!r} has not landed; there are {', '.join(landed)}")
-        models = models_of(project=LAB)
+        models = lab_models()
         version = lab_version()
         last = latest_generation(warehouse)
         known = last.experiments if last is not None and last.version == version else {}

@@ -14,6 +14,7 @@ from engine.nodes import SEED, VIEW
 from engine.projects import Attached, Shown
 from engine.sources import parquet
 from engine.warehouse import Warehouse
+from lab import version
 from lab.generations import latest_generation, remove_generations, rows_of_generation
 from lab.kept import make_empty, toleraid_root
 from lab.version import LAB, lab_version
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 NAME = "lab"
 FOLDER: Path = LAB
+source_columns = version.source_columns
 
 
 def commands() -> Iterable[click.Command]:

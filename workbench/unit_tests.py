@@ -89,6 +89,8 @@ class Project:
         except (OSError, ValueError):
             kept = {}
         found: Types = {name: dict(columns) for name, columns in self.models.sources.items()}
+        for project in projects():
+            found |= {name: dict(columns) for name, columns in project.source_columns().items() if name in found}
         now: dict[str, Any] = {}
         with duckdb.connect() as connection:
             prepare(connection)
