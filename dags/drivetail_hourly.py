@@ -5,7 +5,8 @@
 | `sources.wait_for_uploads` | waits until `wait_minutes` after the hour; passes at once for an hour of the past | |
 | `sources.discover` | lists servers and what has arrived: of this hour or before, or without an hour in its name | `drivetail inbox` |
 | `raw.land` | pulls servers, ingests entries through the gate; red if one is held, unreadable or unanswered | `drivetail inbox --land` |
-| `marts.build` | runs the models over what is new, tests, publishes | `drivetail build` |
+| `marts.build` | runs the models over what is new, tests, publishes what is needed within the hour | `drivetail build --no-daily` |
+| `marts.each_day` | when a day is over, makes what looks at weeks and publishes again | `drivetail build` |
 | `marts.complete_weeks` | names the weekly reports that are due; `drivetail_weekly_report` runs on it | `drivetail report --due` |
 | `watch.new_alerts` | notifies of each drive, host or RAID group that has become slow, once | `drivetail alerts --notify` |
 | `watch.hosts` | writes the hosts of open alerts into the file of `[collect]`, if there is one | `drivetail alerts --hosts` |
@@ -107,7 +108,7 @@ def drivetail_hourly() -> None:
         return land.expand(part=found)
 
     @task_group(tooltip="Slowdowns, tails, intervals, published for readers")
-    def marts() -> Any:
+    def marts() -> tuple[Any, Any]:
         # what landed is published, also when something else did not land
         @task(
             pool=shared.WRITER,
@@ -120,7 +121,15 @@ def drivetail_hourly() -> None:
 
             with shared.no_retry():
                 last = built(shared.warehouse())
-                return (last or run_build(shared.warehouse()).publication).publication_id
+                return (last or run_build(shared.warehouse(), daily=False).publication).publication_id
+
+        @task(pool=shared.WRITER, doc_md="What looks at weeks, one more publication; nothing where no day is over.")
+        def each_day() -> str:
+            from engine.build import build as run_build
+            from engine.build import built
+
+            with shared.no_retry():
+                return (built(shared.warehouse()) or run_build(shared.warehouse()).publication).publication_id
 
         @task(
             outlets=[COMPLETE_WEEKS],
@@ -135,12 +144,12 @@ def drivetail_hourly() -> None:
             outlet_events[COMPLETE_WEEKS].extra = {"weeks": weeks}
             return weeks
 
-        built = build()
-        built >> complete_weeks()
-        return built
+        built, daily = build(), each_day()
+        built >> daily >> complete_weeks()
+        return built, daily
 
     @task_group(tooltip="What needs an operator", default_args={"execution_timeout": shared.WATCH_LIMIT})
-    def watch(landed: Any, built: Any) -> None:
+    def watch(landed: Any, built: Any, daily: Any) -> None:
         @task(trigger_rule=TriggerRule.ALL_DONE, doc_md="Red while no newer hour is published for too long.")
         def freshness(data_interval_end: Any = None) -> None:
             from drivetail.tell.watch import staleness
@@ -192,13 +201,13 @@ def drivetail_hourly() -> None:
 
         watched = [new_alerts(), hosts(), freshness(), metrics()]
         built >> watched
-        [landed, built, *watched] >> all_went_well()
+        [landed, built, daily, *watched] >> all_went_well()
 
     found = sources()
     landed = raw(found)
-    built = marts()
+    built, daily = marts()
     landed >> built
-    watch(landed, built)
+    watch(landed, built, daily)
 
 
 drivetail_hourly()

@@ -33,7 +33,7 @@ from engine.execute import Executor, begin, configure
 from engine.nodes import EACH_BUILD, EACH_DAY, SEED, STORED, VIEW, WITH_INVENTORY, Models, Node
 from engine.plan import INVENTORY, MAX_COUNTED_ROWS, batches, row_count, write_plan_inputs
 from engine.publish import Publication, current_publication, next_publication_id, publish
-from engine.read import first_line, published_by, published_custom, published_deliveries
+from engine.read import first_line, is_each_day_due, published_by, published_custom, published_deliveries
 from engine.retention import Past, bring_back, enter_past, read_past
 from engine.sources import RawFiles
 from engine.spark import SparkStore
@@ -79,14 +79,15 @@ def build(
     master: str | None = None,
     full_refresh: bool = False,
     keep_pruned: bool = False,
-    daily: bool = False,
+    daily: bool | None = None,
     on_progress: Progress | None = None,
 ) -> BuildSummary:
     """Bring the marts up to what has landed and publish them.
 
     `target` says what computes the days: `duckdb`, or `spark` at `master`, by default in this process.
     `full_refresh` forgets every computed day and computes all of raw again; `keep_pruned` leaves what was pruned as it was computed
-    where that, or models that have changed, would compute it again. `daily` makes the relations of each day, whatever has changed.
+    where that, or models that have changed, would compute it again. `daily` makes the relations of each day, whatever has changed; False
+    leaves them to the next build, so that what is needed within the hour is published first.
     `on_progress(phase, done, total)` is called as batches finish.
     Raises: ModelError when a model or a data test fails, or the past cannot be computed again, Hindered where trying again may help; the
     last publication then stays as it is.
@@ -116,6 +117,7 @@ def built(warehouse: Warehouse) -> Publication | None:
     is_of_all = (
         published_deliveries(warehouse, last.publication_id) == landed
         and last.pruned_before_utc == (None if past is None else past.before_utc)
+        and not is_each_day_due(warehouse, last.publication_id)
         and published_by(warehouse, last.publication_id) == _version(models_of(), own_thresholds(warehouse))
         and published_custom(warehouse, last.publication_id)[0] == custom_digest()
     )
@@ -350,7 +352,7 @@ class Build:
         configure(connection)
         return connection
 
-    def run(self, *, must_publish: bool = False, daily: bool = False, asked: bool = False) -> BuildSummary:
+    def run(self, *, must_publish: bool = False, daily: bool | None = None, asked: bool = False) -> BuildSummary:
         """See build(). must_publish: also where nothing is new; asked: make what is made when it is asked for."""
         is_redefined = self.defined != self.version
         horizon = None if self.past is None else self.past.before_utc
@@ -359,6 +361,7 @@ class Build:
             last is None
             or is_redefined
             or last.pruned_before_utc != horizon
+            or (daily is None and is_each_day_due(self.warehouse, last.publication_id))
             or published_by(self.warehouse, last.publication_id) != self.version
             or published_custom(self.warehouse, last.publication_id)[0] != custom_digest()
         ):
@@ -370,13 +373,15 @@ class Build:
                 days = self.changed_days(is_redefined=is_redefined)
                 self.compute(days)
                 self._name_publication(publication_id, published_at, horizon)
-            if self.new or is_redefined or daily:
-                self.make_relations(publication_id, is_redefined=is_redefined, daily=daily)
+            is_each_day_left = self.make_relations(publication_id, is_redefined=is_redefined, daily=daily)
             if asked:
                 self.make_asked(publication_id)
             file = self.warehouse.publications / f"{publication_id}.duckdb"
             last = Publication(publication_id, published_at, self.last_hour, horizon, file)
-            made_by = {"models": self.version, "thresholds": self.thresholds, "deliveries": self._digests_taken_in()}
+            made_by = {
+                "models": self.version, "thresholds": self.thresholds, "deliveries": self._digests_taken_in(),
+                "each_day_due": is_each_day_left,
+            }  # fmt: skip
             publish(last, self.executor, self.files, self.built_custom(), made_by=made_by, began=self.started)
         counts = self.computed_hours()
         if self.new or is_redefined:
@@ -492,36 +497,48 @@ class Build:
         for table in ("plan.unfinished_days", "state.days_not_in_marts"):
             self.connection.execute(f"insert into {table} select unnest(?::date[])", [list(days)])
 
-    def make_relations(self, publication_id: str, *, is_redefined: bool, daily: bool) -> None:
-        """Make the relations of each build, then those of each day where a day that is over has changed."""
+    def make_relations(self, publication_id: str, *, is_redefined: bool, daily: bool | None) -> bool:
+        """Make the relations of each build where something is new, then those of each day where a day that is over has changed.
+
+        Returns: whether those of each day are left to the next build.
+        """
         self.warehouse.note("relations")
-        self._note_days_looked_at()
+        if self.new:
+            self._note_days_looked_at()
         all_nodes = self.executor.stages.relations
-        self._make([node for node in all_nodes if is_redefined or node.made == EACH_BUILD], publication_id)
+        if self.new or is_redefined or daily:
+            self._make([node for node in all_nodes if is_redefined or node.made == EACH_BUILD], publication_id)
         now, before = self._made_of(), self.connection.execute("select classes, descriptions from state.made_of").fetchall()
         by_week: list[Node] = []
         is_due = is_redefined or daily or [row[0] for row in before] != [now[0]] or self.has_changed_past()
-        if is_due and not is_redefined:
+        is_left = is_due and daily is False and not is_redefined
+        if is_due and not is_redefined and not is_left:
             self.warehouse.note("each_day")
             of_each_day = [node for node in all_nodes if node.made == EACH_DAY]
             by_week = [node for node in of_each_day if node.week_column] if before == [now] else []
             self._remake_weeks(by_week)
             self.note_made(by_week, publication_id)
             self._make([node for node in of_each_day if node not in by_week], publication_id)
-        if is_due:
+        if is_due and not is_left:
             self.connection.execute("begin; delete from state.days_not_in_marts; delete from state.made_of")
             self.connection.execute("insert into state.made_of values (?, ?)", now)
             self.connection.execute("commit")
-        self.warehouse.note("made", each_day=is_due, by_week=len(by_week))
+        self.warehouse.note("made", each_day=is_due and not is_left, by_week=len(by_week))
+        return is_left
 
     def _note_days_looked_at(self) -> None:
-        """Note the days of new events and readings, too, of which none is computed: one that is open now is over in a later build."""
+        """Note the days of new events and readings, too, of which none is computed: one that is open now is over in a later build. For
+        labels, of whatever day, stands the last day that is over.
+        """
+        days = list(self.new_files.by_day.get("drive_health", ()))
+        if self.last_hour is not None and (self.new_files.of("labels") or self.new_files.of("retired_labels")):
+            days.append(self.last_hour.date() - timedelta(days=1))
         query = """
             insert into state.days_not_in_marts
             select cast(occurred_at as date) from raw.drive_events where delivery_seq in (select delivery_seq from plan.new_deliveries)
             union select unnest(?::date[])
         """
-        self.connection.execute(query, [list(self.new_files.by_day.get("drive_health", ()))])
+        self.connection.execute(query, [days])
 
     def _made_of(self) -> tuple[str, str]:
         """Digests of the inputs of the relations of each day, beside the days: grouping of drives, and their descriptions and places."""
@@ -590,7 +607,7 @@ class Build:
         self.connection.execute(query, [names, self.last_hour, publication_id])
 
     def has_changed_past(self) -> bool:
-        """Whether a day that is over has changed since the relations of each day were made, or anything else that they look at."""
+        """Whether a day that is over has changed since the relations of each day were made."""
         last = self.last_hour
         if last is None:
             return True
@@ -598,8 +615,7 @@ class Build:
         open_day = (last + timedelta(hours=1)).date()
         query = "select count(*) > 0 from state.days_not_in_marts where day_utc < ?"
         (has_changed,) = self.connection.execute(query, [open_day]).fetchone() or (False,)
-        has_labels = bool(self.new_files.of("labels") or self.new_files.of("retired_labels"))
-        return bool(has_changed) or has_labels
+        return bool(has_changed)
 
     def count_days(self) -> None:
         """Count hours of the days that have changed since they were counted, and of those whose drives are grouped differently now."""

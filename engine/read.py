@@ -103,6 +103,11 @@ def published_deliveries(warehouse: Warehouse, publication_id: str) -> dict[int,
     return {int(number): digest for number, digest in _record(warehouse, publication_id).get("deliveries", {}).items()}
 
 
+def is_each_day_due(warehouse: Warehouse, publication_id: str) -> bool:
+    """Whether a publication's relations of each day are still to be made of a day that is over."""
+    return bool(_record(warehouse, publication_id).get("each_day_due"))
+
+
 def published_custom(warehouse: Warehouse, publication_id: str) -> tuple[str, list[str]]:
     """The digest of the custom models that a publication was made with, empty without any, and one sentence for each that failed."""
     custom = _record(warehouse, publication_id).get("custom", {})

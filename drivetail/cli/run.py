@@ -332,9 +332,13 @@ def doctor(source: str, paths: tuple[str, ...], warehouse: Warehouse, output: st
 @click.option("--master", metavar="URL", help="Spark master: `local[*]` or spark://HOST:PORT.  [default: local[*]]")
 @click.option("--full-refresh", is_flag=True, help="Compute everything again from the raw store.")
 @click.option("--keep-pruned", is_flag=True, help="Keep what was computed from drive-hours that `drivetail prune` deleted.")
-@click.option("--daily", is_flag=True, help="Also make the relations that are made once a day.")
+@click.option(
+    "--daily/--no-daily",
+    default=None,
+    help="Make the relations that look at whole days now, or leave them to the next build.  [default: when a day is over]",
+)
 @warehouse_option
-def build(warehouse: Warehouse, target: str, master: str | None, full_refresh: bool, keep_pruned: bool, daily: bool) -> None:
+def build(warehouse: Warehouse, target: str, master: str | None, full_refresh: bool, keep_pruned: bool, daily: bool | None) -> None:
     """Compute what is new, test it and publish it.
 
     Runs the models over what has landed since the last build. Readers see the last publication until the new one is complete.

@@ -6,7 +6,7 @@ import re
 from datetime import timedelta
 from pathlib import Path
 
-from engine.read import publication_of
+from engine.read import is_each_day_due, publication_of
 from engine.warehouse import Warehouse
 from ingest.raw.store import list_deliveries
 from report.page.numbers import week_name
@@ -22,10 +22,13 @@ def due_weeks(warehouse: Warehouse) -> list[str]:
     """The weeks to report on, oldest first, such as `2026-W03`; found from reports and deliveries alone, so that a killed run loses none.
 
     A delivery of drive-hours that comes after the report of its week makes that report due again; inventory and events alone do not.
-    Raises: QueryError without a publication.
+    None where relations of a day that is over are still to be made. Raises: QueryError without a publication.
     """
     with publication_of(warehouse) as connection:
-        published = fetch_publication(connection)["last_delivery_seq"]
+        publication = fetch_publication(connection)
+        if is_each_day_due(warehouse, publication["publication_id"]):
+            return []
+        published = publication["last_delivery_seq"]
         complete = [week["week_utc"] for week in fetch_weeks(connection) if week["is_complete"]]
     deliveries = [each for each in list_deliveries(warehouse.root) if each.seq <= (published or 0)]
     due = []

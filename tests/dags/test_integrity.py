@@ -64,6 +64,7 @@ def test_only_one_task_writes_at_a_time(bag: Any):
     assert writers == {
         "drivetail_hourly raw.land",
         "drivetail_hourly marts.build",
+        "drivetail_hourly marts.each_day",
         "drivetail_maintenance expire",
         "drivetail_maintenance proofs.sums",
         "drivetail_maintenance proofs.raw_to_warehouse",
@@ -76,6 +77,7 @@ def test_the_hourly_run_reads_as_the_path_of_the_data(bag: Any):
     assert {group for group in dag.task_group.get_task_group_dict() if group} == {"sources", "raw", "marts", "watch"}
     assert dag.get_task("raw.land").upstream_task_ids == {"sources.discover"}
     assert dag.get_task("marts.build").upstream_task_ids == {"raw.land"}
+    assert dag.get_task("watch.new_alerts").upstream_task_ids == {"marts.build"}, "nobody waits for what looks at weeks"
     assert dag.catchup
     from airflow.sdk import CronDataIntervalTimetable
 

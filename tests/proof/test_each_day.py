@@ -1,0 +1,90 @@
+"""The publication of an hour is quick: relations that look at whole days follow in a later one."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pytest
+
+from engine.build import build, built, publish_store
+from engine.warehouse import Warehouse
+from ingest import ingest
+from report import due_weeks
+from simulate import simulate
+from tests.proof.support import marts_differences
+
+SUNDAY = datetime(2026, 1, 11)
+
+
+def deliver(warehouse: Warehouse, folder: Path, rows: pl.DataFrame) -> None:
+    folder.mkdir()
+    rows.write_parquet(folder / "drive_hours.parquet")
+    ingest("bundle", [folder], warehouse.root)
+
+
+def as_of(warehouse: Warehouse) -> list[datetime]:
+    """The hours as of which a relation of each build and one of each day were made, as their comments have it."""
+    with duckdb.connect(str(warehouse.published), read_only=True) as connection:
+        query = "select regexp_extract(comment, 'As of (.*), UTC', 1)::timestamp from duckdb_tables() where table_name = ?"
+        return [connection.execute(query, [name]).fetchall()[0][0] for name in ("dim_drives", "fct_drive_slowness")]
+
+
+@pytest.fixture
+def week(tmp_path: Path) -> tuple[Warehouse, pl.DataFrame]:
+    """A warehouse with a week but for its last hour, and the rows of that hour and the next."""
+    fleet = tmp_path / "fleet"
+    simulate(fleet, disk_groups=1, ssd_groups=1, hours=7 * 24 + 1, seed=5)
+    rows = pl.concat([pl.read_parquet(path) for path in sorted(fleet.glob("drive_hours*"))])
+    for path in fleet.glob("drive_hours*"):
+        path.unlink()
+    warehouse = Warehouse(tmp_path / "warehouse")
+    last = SUNDAY + timedelta(hours=23)
+    rows.filter(pl.col("hour_utc") < last).write_parquet(fleet / "drive_hours.parquet")
+    ingest("bundle", [fleet], warehouse.root)
+    build(warehouse)
+    return warehouse, rows.filter(pl.col("hour_utc") >= last)
+
+
+def test_relations_of_each_day_are_left_to_the_next_build_and_made_by_it(week: tuple[Warehouse, pl.DataFrame], tmp_path: Path) -> None:
+    warehouse, rows = week
+    last = SUNDAY + timedelta(hours=23)
+    deliver(warehouse, tmp_path / "last", rows.filter(pl.col("hour_utc") == last))
+    first = build(warehouse, daily=False).publication
+    assert as_of(warehouse) == [last, last - timedelta(hours=1)]
+    assert built(warehouse) is None and due_weeks(warehouse) == []
+    assert build(warehouse, daily=False).publication == first, "it is left for as long as that is said"
+
+    deliver(warehouse, tmp_path / "next", rows.filter(pl.col("hour_utc") > last))
+    build(warehouse, daily=False)
+    assert as_of(warehouse) == [last + timedelta(hours=1), last - timedelta(hours=1)]
+    made = build(warehouse).publication
+    assert built(warehouse) == made == build(warehouse).publication and due_weeks(warehouse) == ["2026-W02"]
+
+    twin = Warehouse(tmp_path / "twin")
+    shutil.copytree(warehouse.raw, twin.raw)
+    build(twin)
+    assert marts_differences(warehouse.published, twin.published) == []
+
+
+def test_labels_are_remembered_until_the_relations_of_each_day_are_made(week: tuple[Warehouse, pl.DataFrame], tmp_path: Path) -> None:
+    warehouse, rows = week
+    labels = tmp_path / "labels.csv"
+    labels.write_text(f"drive_id,verdict,labelled_on\n{rows['drive_id'][0]},slow,2026-01-12\n")
+    ingest("labels", [labels], warehouse.root)
+    build(warehouse, daily=False)
+    assert built(warehouse) is None
+    build(warehouse)
+    with duckdb.connect(str(warehouse.published), read_only=True) as connection:
+        assert connection.execute("select count(*) from report.detector_scores").fetchall() != [(0,)]
+
+
+def test_a_command_that_publishes_makes_what_was_left(week: tuple[Warehouse, pl.DataFrame], tmp_path: Path) -> None:
+    warehouse, rows = week
+    deliver(warehouse, tmp_path / "last", rows.filter(pl.col("hour_utc") < SUNDAY + timedelta(days=1)))
+    build(warehouse, daily=False)
+    publish_store(warehouse)
+    assert built(warehouse) is not None and as_of(warehouse)[1] == SUNDAY + timedelta(hours=23)
