@@ -40,6 +40,7 @@ TASK_SECONDS = {
     "drivetail_hourly.sources.discover": 0.5,
     "drivetail_hourly.raw.land": 4.0,
     "drivetail_hourly.marts.build": 6.0,
+    "drivetail_hourly.marts.each_day": 0.5,
     "drivetail_hourly.marts.complete_weeks": 0.5,
     "drivetail_hourly.watch.new_alerts": 0.5,
     "drivetail_weekly_report.write": 2.0,

@@ -51,13 +51,13 @@ def test_only_what_may_pass_is_built_again(
 ) -> None:
     from airflow.sdk.exceptions import AirflowFailException
 
-    def fail(*arguments: object) -> None:
+    def fail(*arguments: object, **options: object) -> None:
         raise error
 
     monkeypatch.setattr("engine.build.build", fail)
     monkeypatch.setattr("drivetail.service.maintenance.check_sums", fail)
     sums = bag.dags["drivetail_maintenance"].get_task("proofs.sums").python_callable
-    for task in (tasks("marts.build"), sums):
+    for task in (tasks("marts.build"), tasks("marts.each_day"), sums):
         with pytest.raises(type(error) if is_tried_again else AirflowFailException, match=str(error)):
             task()
 
