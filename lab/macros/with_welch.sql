@@ -3,7 +3,7 @@
     equal p get the same. Null where `welch_p` is. The relation has `standard_error` and `welch_df`; `difference`: its column, `level`: an expression. -#}
 {% macro with_welch(relation, family, level, difference='difference') -%}
 select
-    *,
+    * exclude (place, tests),
     case
         when welch_p is not null
             then least(1, max(welch_p * (tests - place + 1)) over (partition by {{ family | join(', ') }} order by place asc))

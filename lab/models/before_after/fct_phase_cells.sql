@@ -74,57 +74,30 @@ tested as (
     from (
         {{ with_welch('pairs', ['experiment_id', 'config_id', 'benchmark'], var('lab_level'), 'diff') }}
     ) as compared
-),
-
-bounded as (
-    select
-        *,
-        -- the two one-sided tests: how much worse, and how much better, it is after at most
-        (loss + one_sided_width) / base * 100 as most_loss_percent,
-        (one_sided_width - loss) / base * 100 as most_gain_percent
-    from tested
 )
 
 select
-    bounded.experiment_id,
-    bounded.config_id,
-    bounded.benchmark,
-    bounded.test,
-    bounded.parameter,
-    bounded.size_bytes,
-    bounded.unit,
-    bounded.higher_is_better,
-    bounded.n_before,
-    bounded.mean_before,
-    bounded.sd_before,
-    bounded.n_after,
-    bounded.mean_after,
-    bounded.sd_after,
-    bounded.diff,
-    case when bounded.loss > 0 then 'before' when bounded.loss < 0 then 'after' when bounded.loss = 0 then 'equal' end as better,
-    bounded.pct_better,
-    bounded.diff / bounded.base * 100 as pct_of_before,
+    tested.* exclude (loss, base, standard_error, spread, half_width, one_sided_width, detectable)
+    replace (try_cast(tested.runs_to_show as bigint) as runs_to_show),
+    case when tested.loss > 0 then 'before' when tested.loss < 0 then 'after' when tested.loss = 0 then 'equal' end as better,
+    tested.diff / tested.base * 100 as pct_of_before,
     case
-        when bounded.spread is null then 'no data'
-        when abs(bounded.diff) <= bounded.sd_before + bounded.sd_after then 'inconclusive'
-        when bounded.loss > 0 then 'before_better'
+        when tested.spread is null then 'no data'
+        when abs(tested.diff) <= tested.sd_before + tested.sd_after then 'inconclusive'
+        when tested.loss > 0 then 'before_better'
         else 'after_better'
     end as verdict,
-    bounded.pct_better < {{ var('lab_minor_percent') }} as is_minor,
-    bounded.welch_t,
-    bounded.welch_df,
-    bounded.welch_p,
-    bounded.holm_p,
-    bounded.diff - bounded.half_width as ci_low,
-    bounded.diff + bounded.half_width as ci_high,
-    bounded.loss / bounded.base * 100 as loss_percent,
-    (bounded.loss - bounded.half_width) / bounded.base * 100 as loss_percent_low,
-    (bounded.loss + bounded.half_width) / bounded.base * 100 as loss_percent_high,
-    bounded.detectable / bounded.base as detectable_ratio,
-    bounded.most_loss_percent,
-    bounded.most_gain_percent,
-    greatest(bounded.most_loss_percent, bounded.most_gain_percent) < {{ var('lab_equal_percent') }} as is_equal,
-    try_cast(bounded.runs_to_show as bigint) as runs_to_show,
-    bounded.n_before = experiments.expected_runs and bounded.n_after = experiments.expected_runs as is_complete
-from bounded
-inner join {{ ref('dim_experiments') }} as experiments on bounded.experiment_id = experiments.experiment_id
+    tested.pct_better < {{ var('lab_minor_percent') }} as is_minor,
+    tested.diff - tested.half_width as ci_low,
+    tested.diff + tested.half_width as ci_high,
+    tested.loss / tested.base * 100 as loss_percent,
+    (tested.loss - tested.half_width) / tested.base * 100 as loss_percent_low,
+    (tested.loss + tested.half_width) / tested.base * 100 as loss_percent_high,
+    tested.detectable / tested.base as detectable_ratio,
+    -- the two one-sided tests: how much worse, and how much better, it is after at most
+    (tested.loss + tested.one_sided_width) / tested.base * 100 as most_loss_percent,
+    (tested.one_sided_width - tested.loss) / tested.base * 100 as most_gain_percent,
+    greatest(most_loss_percent, most_gain_percent) < {{ var('lab_equal_percent') }} as is_equal,
+    tested.n_before = experiments.expected_runs and tested.n_after = experiments.expected_runs as is_complete
+from tested
+inner join {{ ref('dim_experiments') }} as experiments using (experiment_id)

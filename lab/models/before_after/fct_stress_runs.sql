@@ -32,30 +32,11 @@ with runs as (
         cast(stress.tasks as double) * stress.segments * stress.block_bytes as written_bytes,
         stress.aggregate_bytes as printed_bytes
     from {{ source('lab', 'stress_runs') }} as stress
-    inner join {{ ref('step_lab__listings') }} as listings
-        on stress.experiment_id = listings.experiment_id
-        and stress.delivery_seq = listings.delivery_seq
-        and stress.listing = listings.listing
+    inner join {{ ref('step_lab__listings') }} as listings using (experiment_id, delivery_seq, listing)
 )
 
 select
-    experiment_id,
-    config_id,
-    phase,
-    run_number,
-    file,
-    operation,
-    test,
-    max_mib_per_s,
-    min_mib_per_s,
-    mean_mib_per_s,
-    sd_mib_per_s,
-    mean_seconds,
-    tasks,
-    repetitions,
-    segments,
-    block_bytes,
-    transfer_bytes,
+    * exclude (written_bytes, printed_bytes),
     coalesce(printed_bytes, try_cast(written_bytes as bigint)) as aggregate_bytes,
     coalesce(printed_bytes, written_bytes) = written_bytes as is_size_consistent,
     abs(mean_mib_per_s * mean_seconds * 1048576 - coalesce(printed_bytes, written_bytes))

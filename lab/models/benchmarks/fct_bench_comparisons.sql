@@ -14,8 +14,7 @@ factored as (
         factors.factor,
         factors.factor || '=' || factors.value as setting
     from results
-    inner join {{ ref('dim_config_factors') }} as factors
-        on results.experiment_id = factors.experiment_id and results.config_id = factors.config_id
+    inner join {{ ref('dim_config_factors') }} as factors using (experiment_id, config_id)
 ),
 
 sides as (
@@ -94,30 +93,8 @@ tested as (
 )
 
 select
-    experiment_id,
-    compared,
-    config_id,
-    side_a,
-    side_b,
-    "pass",
-    benchmark,
-    test,
-    parameter,
-    size_bytes,
-    unit,
-    higher_is_better,
-    n_a,
-    n_b,
-    mean_a,
-    mean_b,
-    sd_a,
-    sd_b,
-    difference,
+    * exclude (standard_error, half_width),
     difference / nullif(abs(mean_b), 0) as difference_ratio,
-    welch_t,
-    welch_df,
-    welch_p,
-    holm_p,
     difference - half_width as ci_low,
     difference + half_width as ci_high,
     case

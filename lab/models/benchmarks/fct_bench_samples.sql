@@ -15,7 +15,4 @@ select
     samples.block_bytes,
     samples.offset_bytes
 from {{ source('lab', 'bench_samples') }} as samples
-inner join {{ ref('step_lab__listings') }} as listings
-    on samples.experiment_id = listings.experiment_id
-    and samples.delivery_seq = listings.delivery_seq
-    and samples.listing = listings.listing
+inner join {{ ref('step_lab__listings') }} as listings using (experiment_id, delivery_seq, listing)

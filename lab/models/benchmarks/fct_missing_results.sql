@@ -75,30 +75,13 @@ counted as (
         count(found.run_number) as n,
         coalesce(list(distinct found.run_number) filter (where found.run_number is not null), []) as runs
     from expected
-    inner join {{ ref('dim_experiments') }} as experiments on expected.experiment_id = experiments.experiment_id
-    left join found
-        on expected.experiment_id = found.experiment_id
-        and expected.config_id = found.config_id
-        and expected.phase = found.phase
-        and expected."pass" = found."pass"
-        and expected.benchmark = found.benchmark
-        and expected.test = found.test
-        and expected.parameter = found.parameter
-        and expected.size_bytes = found.size_bytes
+    inner join {{ ref('dim_experiments') }} as experiments using (experiment_id)
+    left join found using (experiment_id, config_id, phase, "pass", benchmark, test, parameter, size_bytes)
     group by all
 )
 
 select
-    experiment_id,
-    config_id,
-    phase,
-    "pass",
-    benchmark,
-    test,
-    parameter,
-    size_bytes,
-    n,
-    expected_runs,
+    * exclude (runs),
     array_to_string(list_sort(list_filter(range(1, expected_runs + 1), lambda run: not list_contains(runs, run))), ', ') as missing_runs
 from counted
 where n < expected_runs

@@ -14,7 +14,5 @@ select
     devices.flash_cell,
     coalesce(devices.rpm, described.rpm) as rpm
 from {{ source('lab', 'devices') }} as devices
-inner join {{ ref('step_lab__manifests') }} as manifests
-    on devices.experiment_id = manifests.experiment_id and devices.delivery_seq = manifests.delivery_seq
-left join {{ ref('step_lab__described_drives') }} as described
-    on devices.experiment_id = described.experiment_id and devices.device_id = described.device_id
+inner join {{ ref('step_lab__manifests') }} as manifests using (experiment_id, delivery_seq)
+left join {{ ref('step_lab__described_drives') }} as described using (experiment_id, device_id)

@@ -24,6 +24,5 @@ select
     experiments.machine_kernel,
     experiments.machine_os
 from {{ ref('step_lab__manifests') }} as manifests
-inner join {{ source('lab', 'experiments') }} as experiments
-    on manifests.experiment_id = experiments.experiment_id and manifests.delivery_seq = experiments.delivery_seq
+inner join {{ source('lab', 'experiments') }} as experiments using (experiment_id, delivery_seq)
 left join files on manifests.experiment_id = files.experiment_id

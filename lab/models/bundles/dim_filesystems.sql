@@ -2,8 +2,7 @@
 with filesystems as (
     select filesystems.*
     from {{ source('lab', 'filesystems') }} as filesystems
-    inner join {{ ref('step_lab__manifests') }} as manifests
-        on filesystems.experiment_id = manifests.experiment_id and filesystems.delivery_seq = manifests.delivery_seq
+    inner join {{ ref('step_lab__manifests') }} as manifests using (experiment_id, delivery_seq)
 ),
 
 -- what is mounted of the filesystem's drive, by the file that is listed last: described where it is one
@@ -53,5 +52,4 @@ select
     coalesce(filesystems.mount_point, described.mount_point) as mount_point,
     coalesce(filesystems.partition_start_sectors, described.partition_start_sectors, 0) as partition_start_sectors
 from filesystems
-left join described
-    on filesystems.experiment_id = described.experiment_id and filesystems.filesystem_id = described.filesystem_id
+left join described using (experiment_id, filesystem_id)

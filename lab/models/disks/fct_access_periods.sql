@@ -55,23 +55,9 @@ periods as (
 )
 
 select
-    totals.experiment_id,
-    totals.config_id,
-    totals.phase,
-    totals.run_number,
-    totals.file,
-    totals.device,
-    totals.bins,
-    totals.idle_gaps,
+    totals.* exclude (idle_seconds),
     totals.idle_seconds / nullif(cast(totals.idle_gaps as double), 0) as mean_gap_seconds,
-    totals.duty_cycle,
     cast(periods.lag_seconds as double) as period_seconds,
     periods.correlation as period_correlation
 from totals
-left join periods
-    on totals.experiment_id = periods.experiment_id
-    and totals.config_id = periods.config_id
-    and totals.phase = periods.phase
-    and totals.run_number = periods.run_number
-    and totals.file = periods.file
-    and totals.device = periods.device
+left join periods using (experiment_id, config_id, phase, run_number, file, device)

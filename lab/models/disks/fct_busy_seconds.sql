@@ -36,13 +36,7 @@ parts as (
             (accesses.busy_from_ns - windows.begun_ns) // 1000000000, (accesses.busy_to_ns - windows.begun_ns - 1) // 1000000000 + 1
         )) as bin
     from {{ ref('step_lab__accesses') }} as accesses
-    inner join windows
-        on accesses.experiment_id = windows.experiment_id
-        and accesses.config_id = windows.config_id
-        and accesses.phase = windows.phase
-        and accesses.run_number = windows.run_number
-        and accesses.file = windows.file
-        and accesses.device = windows.device
+    inner join windows using (experiment_id, config_id, phase, run_number, file, device)
     where accesses.busy_to_ns > accesses.busy_from_ns and windows.bins <= {{ var('lab_most_seconds') }}
 ),
 
@@ -72,11 +66,4 @@ select
     coalesce(busy.busy_ns, 0) / 1e9 as busy_ratio,
     coalesce(busy.busy_ns, 0) / 1e9 < {{ var('lab_idle_ratio') }} as is_idle
 from bins
-left join busy
-    on bins.experiment_id = busy.experiment_id
-    and bins.config_id = busy.config_id
-    and bins.phase = busy.phase
-    and bins.run_number = busy.run_number
-    and bins.file = busy.file
-    and bins.device = busy.device
-    and bins.bin = busy.bin
+left join busy using (experiment_id, config_id, phase, run_number, file, device, bin)

@@ -24,10 +24,7 @@ snapshots as (
         snapshots.write_ms,
         snapshots.busy_ms
     from {{ source('lab', 'disk_snapshots') }} as snapshots
-    inner join {{ ref('step_lab__listings') }} as listings
-        on snapshots.experiment_id = listings.experiment_id
-        and snapshots.delivery_seq = listings.delivery_seq
-        and snapshots.listing = listings.listing
+    inner join {{ ref('step_lab__listings') }} as listings using (experiment_id, delivery_seq, listing)
     left join devices on listings.experiment_id = devices.experiment_id and snapshots.device = devices.kernel_name
     -- of what is made of other devices, such as loop and md, those that the experiment names
     where snapshots.is_whole_drive or devices.kernel_name is not null
@@ -99,10 +96,7 @@ measured as (
         intervals.writes_per_s * intervals.seconds as writes,
         intervals.write_bytes_per_s * intervals.seconds as bytes_written
     from {{ source('lab', 'disk_intervals') }} as intervals
-    inner join {{ ref('step_lab__listings') }} as listings
-        on intervals.experiment_id = listings.experiment_id
-        and intervals.delivery_seq = listings.delivery_seq
-        and intervals.listing = listings.listing
+    inner join {{ ref('step_lab__listings') }} as listings using (experiment_id, delivery_seq, listing)
     qualify row_number() over (
         partition by
             listings.experiment_id,

@@ -27,8 +27,7 @@ files as (
         avg(fragments.extent_count) filter (where {{ condition }}) as extents_per_file_{{ side }}{{ ',' if not loop.last }}
         {%- endfor %}
     from configs
-    inner join {{ ref('fct_file_fragments') }} as fragments
-        on configs.experiment_id = fragments.experiment_id and configs.config_id = fragments.config_id
+    inner join {{ ref('fct_file_fragments') }} as fragments using (experiment_id, config_id)
     where configs.writers is not null
     group by configs.experiment_id, configs.writers
 ),
@@ -40,8 +39,7 @@ speeds as (
         {{ of_sample('avg', 'results.value', 'not configs.is_preallocated') }} as write_bytes_per_s_without,
         {{ of_sample('avg', 'results.value', 'configs.is_preallocated') }} as write_bytes_per_s_with
     from configs
-    inner join {{ ref('fct_bench_results') }} as results
-        on configs.experiment_id = results.experiment_id and configs.config_id = results.config_id
+    inner join {{ ref('fct_bench_results') }} as results using (experiment_id, config_id)
     where results.benchmark = 'writers' and results.test = 'write' and results.unit = 'B/s'
     group by configs.experiment_id, configs.writers
 )

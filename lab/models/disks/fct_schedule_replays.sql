@@ -50,18 +50,9 @@ counted as (
 )
 
 select
-    experiment_id,
-    config_id,
-    phase,
-    run_number,
-    file,
-    device,
-    direction,
+    * exclude (moved_bytes),
     cast({{ var('lab_unit_bytes') }} as bigint) as unit_bytes,
-    clients,
-    units,
     {%- for when in ('before', 'after') %}
-    seeks_{{ when }},
     moved_bytes / (1.0 + seeks_{{ when }}) as mean_run_bytes_{{ when }},
     moved_bytes / (
         seeks_{{ when }} * {{ var('lab_seek_seconds') }} + cast(moved_bytes as double) / {{ var('lab_sequential_bytes_per_s') }}

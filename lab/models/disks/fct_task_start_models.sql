@@ -50,17 +50,11 @@ causes as (
     inner join tools on measured.experiment_id = tools.experiment_id and measured.config_id = tools.config_id
 ),
 
-waits as (
-    select
-        *,
-        coalesce(gap_seconds, heartbeat_seconds / 2 + jvm_seconds) as wait_seconds
-    from causes
-),
-
 -- one cause changed at a time; a wait cannot fall below 0
 changed as (
     select
         *,
+        coalesce(gap_seconds, heartbeat_seconds / 2 + jvm_seconds) as wait_seconds,
         read_seconds / nullif(read_seconds + wait_seconds, 0) as predicted_utilisation,
         -- greatest() passes nulls over
         case
@@ -71,7 +65,7 @@ changed as (
             when heartbeat_seconds + jvm_seconds is not null
                 then greatest(wait_seconds - greatest(heartbeat_seconds - {{ fast }}, 0) / 2 - jvm_seconds, 0)
         end as least_wait_seconds
-    from waits
+    from causes
 )
 
 select

@@ -21,5 +21,4 @@ select
         rows between unbounded preceding and 1 preceding
     ) as busy_until_s
 from {{ source('lab', 'tasks') }} as tasks
-inner join {{ ref('step_lab__listings') }} as listings
-    on tasks.experiment_id = listings.experiment_id and tasks.delivery_seq = listings.delivery_seq and tasks.listing = listings.listing
+inner join {{ ref('step_lab__listings') }} as listings using (experiment_id, delivery_seq, listing)

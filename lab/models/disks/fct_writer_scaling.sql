@@ -10,8 +10,7 @@ with configs as (
         configs.writers,
         devices.major_minor
     from {{ ref('dim_configs') }} as configs
-    left join {{ ref('dim_devices') }} as devices
-        on configs.experiment_id = devices.experiment_id and configs.device_id = devices.device_id
+    left join {{ ref('dim_devices') }} as devices using (experiment_id, device_id)
     where configs.writers is not null
 ),
 
@@ -25,8 +24,7 @@ maps as (
         files.extent_count,
         files.allocated_bytes
     from configs
-    inner join {{ ref('fct_file_fragments') }} as files
-        on configs.experiment_id = files.experiment_id and configs.config_id = files.config_id
+    inner join {{ ref('fct_file_fragments') }} as files using (experiment_id, config_id)
 ),
 
 samples as (
@@ -68,8 +66,7 @@ samples as (
         'write' as measure,
         results.value
     from configs
-    inner join {{ ref('fct_bench_results') }} as results
-        on configs.experiment_id = results.experiment_id and configs.config_id = results.config_id
+    inner join {{ ref('fct_bench_results') }} as results using (experiment_id, config_id)
     where results.benchmark = 'writers' and results.test = 'write' and results.unit = 'B/s'
 ),
 

@@ -148,10 +148,7 @@ samples as (
             from {{ ref('fct_fragmentation_effect') }}
             qualify extent_count = max(extent_count) over (partition by experiment_id, config_id)
                 and extent_count > min(extent_count) over (partition by experiment_id, config_id)
-        ) as effects
-            on files.experiment_id = effects.experiment_id
-            and files.config_id = effects.config_id
-            and files.extent_count = effects.extent_count
+        ) as effects using (experiment_id, config_id, extent_count)
         union all
         select
             busy.experiment_id,
@@ -159,10 +156,8 @@ samples as (
             'disk_busy_percent' as measure,
             busy.utilisation * 100 as value
         from {{ ref('fct_device_utilisation') }} as busy
-        inner join {{ ref('dim_configs') }} as configs
-            on busy.experiment_id = configs.experiment_id and busy.config_id = configs.config_id
-        left join {{ ref('dim_devices') }} as devices
-            on configs.experiment_id = devices.experiment_id and configs.device_id = devices.device_id
+        inner join {{ ref('dim_configs') }} as configs using (experiment_id, config_id)
+        left join {{ ref('dim_devices') }} as devices using (experiment_id, device_id)
         where coalesce(devices.kernel_name = busy.device, true)
         union all
         -- traces of several writers beside those of one
@@ -187,8 +182,7 @@ samples as (
             'writers_extents' as measure,
             files.extent_count - writers.extents_per_file as value
         from writers
-        inner join {{ ref('fct_file_fragments') }} as files
-            on writers.experiment_id = files.experiment_id and writers.config_id = files.config_id
+        inner join {{ ref('fct_file_fragments') }} as files using (experiment_id, config_id)
         union all
         select
             experiment_id,
@@ -235,11 +229,9 @@ points as (
         devices.kind as device_kind,
         lower(filesystems.type) as filesystem
     from {{ ref('fct_sync_write_points') }} as points
-    inner join {{ ref('dim_configs') }} as configs on points.experiment_id = configs.experiment_id and points.config_id = configs.config_id
-    inner join {{ ref('dim_devices') }} as devices
-        on configs.experiment_id = devices.experiment_id and configs.device_id = devices.device_id
-    inner join {{ ref('dim_filesystems') }} as filesystems
-        on configs.experiment_id = filesystems.experiment_id and configs.filesystem_id = filesystems.filesystem_id
+    inner join {{ ref('dim_configs') }} as configs using (experiment_id, config_id)
+    inner join {{ ref('dim_devices') }} as devices using (experiment_id, device_id)
+    inner join {{ ref('dim_filesystems') }} as filesystems using (experiment_id, filesystem_id)
 ),
 
 -- two filesystems of one device at one buffer
@@ -288,8 +280,7 @@ summaries as (
         min(summary.latency_flat_until_bytes) / 1024.0 as latency_flat_until_kb,
         count(distinct phases.phase) as phases
     from {{ ref('fct_sync_write_summary') }} as summary
-    inner join {{ ref('fct_sync_write_phases') }} as phases
-        on summary.experiment_id = phases.experiment_id and summary.config_id = phases.config_id
+    inner join {{ ref('fct_sync_write_phases') }} as phases using (experiment_id, config_id)
     group by summary.experiment_id, summary.config_id
 ),
 
@@ -365,8 +356,7 @@ answers as (
         null as is_alike,
         null as is_significant
     from summaries
-    inner join (select distinct experiment_id, config_id, device_kind, filesystem from points) as points
-        on summaries.experiment_id = points.experiment_id and summaries.config_id = points.config_id
+    inner join (select distinct experiment_id, config_id, device_kind, filesystem from points) as points using (experiment_id, config_id)
     inner join numbers
         on numbers.measure = '{{ measure }}'
         and points.device_kind = coalesce(numbers.device_kind, points.device_kind)

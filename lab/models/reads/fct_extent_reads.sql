@@ -7,11 +7,7 @@ with requests as (
         count(*) over (extent_read) as requests,
         extents.sectors * 512 as extent_bytes
     from {{ ref('step_lab__read_requests') }} as requests
-    inner join {{ ref('step_lab__mapped_runs') }} as runs
-        on requests.experiment_id = runs.experiment_id
-        and requests.config_id = runs.config_id
-        and requests.phase = runs.phase
-        and requests.run_number = runs.run_number
+    inner join {{ ref('step_lab__mapped_runs') }} as runs using (experiment_id, config_id, phase, run_number)
     inner join {{ ref('fct_extents') }} as extents
         on runs.experiment_id = extents.experiment_id
         and runs.config_id = extents.config_id
@@ -105,18 +101,7 @@ recovered as (
 )
 
 select
-    experiment_id,
-    config_id,
-    phase,
-    run_number,
-    file_name,
-    read_index,
-    extent_index,
-    extent_bytes,
-    requests,
-    normal_latency_us,
-    recovery_requests,
+    * exclude (queued_ns, completed_ns),
     case when recovery_requests = 0 then 0 else (completed_ns[recovery_requests] - queued_ns) / 1000.0 end as recovery_us,
-    recovery_requests / cast(requests as double) as recovery_ratio,
-    is_recovered
+    recovery_requests / cast(requests as double) as recovery_ratio
 from recovered

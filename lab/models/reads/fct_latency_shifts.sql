@@ -11,10 +11,7 @@ with requests as (
             when requests.phase in ('before', 'after') then requests.phase = 'after'
         end as is_after
     from {{ ref('fct_block_requests') }} as requests
-    left join {{ ref('fct_permanent_slowdowns') }} as onsets
-        on requests.experiment_id = onsets.experiment_id
-        and requests.config_id = onsets.config_id
-        and requests.file_name = onsets.file_name
+    left join {{ ref('fct_permanent_slowdowns') }} as onsets using (experiment_id, config_id, file_name)
     where requests.read_index is not null
 ),
 

@@ -35,8 +35,7 @@ instances as (
         coalesce({{ of_sample('avg', 'instances.mean_drop_ratio', 'instances.mean_drop_ratio is not null') }}, 0) as drop_ratio,
         {{ of_sample('stddev_samp', 'instances.mean_drop_ratio', 'instances.mean_drop_ratio is not null') }} as sd_drop_ratio
     from spans
-    left join {{ ref('fct_temporal_slowdowns') }} as instances
-        on spans.experiment_id = instances.experiment_id and spans.config_id = instances.config_id
+    left join {{ ref('fct_temporal_slowdowns') }} as instances using (experiment_id, config_id)
     group by spans.experiment_id, spans.config_id, spans.span_s, spans.reads, spans.least_drop_ratio
 ),
 
@@ -59,10 +58,7 @@ sided as (
         case when reads.phase in ('before', 'after') then reads.phase = 'after' end as is_after_phase,
         floor((reads.started_s + reads.ended_s) / 7200) >= onsets.onset_hour as is_after_onset
     from {{ ref('fct_file_reads') }} as reads
-    left join {{ ref('fct_permanent_slowdowns') }} as onsets
-        on reads.experiment_id = onsets.experiment_id
-        and reads.config_id = onsets.config_id
-        and reads.file_name = onsets.file_name
+    left join {{ ref('fct_permanent_slowdowns') }} as onsets using (experiment_id, config_id, file_name)
     where reads.throughput_bytes_per_s is not null
 ),
 

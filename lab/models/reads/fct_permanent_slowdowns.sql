@@ -59,15 +59,9 @@ examined as (
         median_throughput < q1_before - 1.5 * (q3_before - q1_before)
         and max(median_throughput) over (
             partition by experiment_id, config_id, file_name order by hour range between current row and unbounded following
-        ) <= (median_before + median_after) / 2 as is_slow_from_here
-    from hours
-),
-
-judged as (
-    select
-        *,
+        ) <= (median_before + median_after) / 2 as is_slow_from_here,
         is_tested and is_slow_from_here as is_onset
-    from examined
+    from hours
 ),
 
 onsets as (
@@ -80,7 +74,7 @@ onsets as (
         min(hour) filter (where is_onset) as onset_hour,
         arg_min(median_before, hour) filter (where is_onset) as median_before,
         arg_min(median_after, hour) filter (where is_onset) as median_after
-    from judged
+    from examined
     group by experiment_id, config_id, file_name
 ),
 
@@ -125,10 +119,7 @@ intervals as (
         {{ low_drop_of_medians('hour_spreads.hours_before', 'hour_spreads.hours_after') }} as low_drop_ratio,
         {{ high_drop_of_medians('hour_spreads.hours_before', 'hour_spreads.hours_after') }} as high_drop_ratio
     from read_spreads
-    inner join hour_spreads
-        on read_spreads.experiment_id = hour_spreads.experiment_id
-        and read_spreads.config_id = hour_spreads.config_id
-        and read_spreads.file_name = hour_spreads.file_name
+    inner join hour_spreads using (experiment_id, config_id, file_name)
 )
 
 select
@@ -154,11 +145,5 @@ select
     end as verdict,
     settled.hour - onsets.onset_hour + 1 as set_in_hours
 from onsets
-left join settled
-    on onsets.experiment_id = settled.experiment_id
-    and onsets.config_id = settled.config_id
-    and onsets.file_name = settled.file_name
-left join intervals
-    on onsets.experiment_id = intervals.experiment_id
-    and onsets.config_id = intervals.config_id
-    and onsets.file_name = intervals.file_name
+left join settled using (experiment_id, config_id, file_name)
+left join intervals using (experiment_id, config_id, file_name)

@@ -38,8 +38,7 @@ measured as (
         case when coalesce(timed.at_s >= onsets.onset_s, timed.phase = 'after') then 'after' else 'before' end as part,
         timed.value
     from timed
-    left join onsets
-        on timed.experiment_id = onsets.experiment_id and timed.config_id = onsets.config_id and timed.file_name = onsets.file_name
+    left join onsets using (experiment_id, config_id, file_name)
     where onsets.onset_s is not null or timed.phase in ('before', 'after')
 
     union all
@@ -52,8 +51,7 @@ measured as (
         case when timed.at_s <= instances.ended_s then 'inside' else 'outside' end as part,
         timed.value
     from timed
-    semi join {{ ref('fct_temporal_slowdowns') }} as slow
-        on timed.experiment_id = slow.experiment_id and timed.config_id = slow.config_id and timed.phase = slow.phase
+    semi join {{ ref('fct_temporal_slowdowns') }} as slow using (experiment_id, config_id, phase)
     asof left join {{ ref('fct_temporal_slowdowns') }} as instances
         on timed.experiment_id = instances.experiment_id
         and timed.config_id = instances.config_id
@@ -71,13 +69,7 @@ measured as (
         requests.latency_us as value
     from requests
     inner join {{ ref('fct_extent_reads') }} as extents
-        on requests.experiment_id = extents.experiment_id
-        and requests.config_id = extents.config_id
-        and requests.phase = extents.phase
-        and requests.run_number = extents.run_number
-        and requests.file_name = extents.file_name
-        and requests.read_index = extents.read_index
-        and requests.extent_index = extents.extent_index
+        using (experiment_id, config_id, phase, run_number, file_name, read_index, extent_index)
     where extents.recovery_requests is not null
 
     union all
@@ -137,11 +129,7 @@ steps as (
         count(*) filter (where measured.part = pairs.one) as ones,
         count(*) filter (where measured.part <> pairs.one) as others
     from measured
-    inner join pairs
-        on measured.measure = pairs.measure
-        and measured.experiment_id = pairs.experiment_id
-        and measured.config_id = pairs.config_id
-        and measured.split = pairs.split
+    inner join pairs using (measure, experiment_id, config_id, split)
     group by measured.measure, measured.experiment_id, measured.config_id, measured.split, measured.value
 ),
 
@@ -171,9 +159,5 @@ select
     cast(parts."values"[percentiles.percentile] as double) as value,
     distances.ks_distance
 from parts
-left join distances
-    on parts.measure = distances.measure
-    and parts.experiment_id = distances.experiment_id
-    and parts.config_id = distances.config_id
-    and parts.split = distances.split
+left join distances using (measure, experiment_id, config_id, split)
 cross join (select unnest(range(1, 100)) as percentile) as percentiles

@@ -39,10 +39,7 @@ found as (
         copies.seconds * 1000000 as latency_us,
         2 as place
     from {{ source('lab', 'dd_copies') }} as copies
-    inner join {{ ref('step_lab__listings') }} as listings
-        on copies.experiment_id = listings.experiment_id
-        and copies.delivery_seq = listings.delivery_seq
-        and copies.listing = listings.listing
+    inner join {{ ref('step_lab__listings') }} as listings using (experiment_id, delivery_seq, listing)
     where copies.records = 1 and copies."bytes" > 0
 ),
 
@@ -95,14 +92,7 @@ lines as (
 )
 
 select
-    experiment_id,
-    config_id,
-    phase,
-    request_bytes,
-    n,
-    median_latency_us,
-    increase_us,
-    increase_ratio,
+    * exclude (n_sizes, slope, r),
     case when n_sizes >= 3 and increase_us is not null then slope end as increase_slope_us_per_mib,
     case
         when n_sizes < 3 or increase_us is null then null

@@ -50,10 +50,7 @@ snapshots as (
         -- of snapshots of one time the last one
         max(snapshots.sectors_written) as sectors_written
     from {{ source('lab', 'disk_snapshots') }} as snapshots
-    inner join {{ ref('step_lab__listings') }} as listings
-        on snapshots.experiment_id = listings.experiment_id
-        and snapshots.delivery_seq = listings.delivery_seq
-        and snapshots.listing = listings.listing
+    inner join {{ ref('step_lab__listings') }} as listings using (experiment_id, delivery_seq, listing)
     inner join {{ ref('dim_configs') }} as configs on listings.experiment_id = configs.experiment_id and listings.config_id = configs.config_id
     inner join {{ ref('dim_devices') }} as devices
         on configs.experiment_id = devices.experiment_id
@@ -120,16 +117,8 @@ gaps as (
         case when instances.next_started_s is not null then coalesce(paces.reads, 0) end as gap_reads,
         case when marks.resets = next_marks.resets then next_marks.bytes_written - marks.bytes_written end as gap_bytes
     from instances
-    left join paces
-        on instances.experiment_id = paces.experiment_id
-        and instances.config_id = paces.config_id
-        and instances.phase = paces.phase
-        and instances.instance = paces.instance
-    left join marks
-        on instances.experiment_id = marks.experiment_id
-        and instances.config_id = marks.config_id
-        and instances.phase = marks.phase
-        and instances.instance = marks.instance
+    left join paces using (experiment_id, config_id, phase, instance)
+    left join marks using (experiment_id, config_id, phase, instance)
     left join marks as next_marks
         on instances.experiment_id = next_marks.experiment_id
         and instances.config_id = next_marks.config_id
@@ -172,19 +161,9 @@ ranked as (
 )
 
 select
-    phases.experiment_id,
-    phases.config_id,
-    phases.phase,
-    phases.reads,
-    phases.least_drop_ratio,
+    phases.*,
+    ranked.* exclude (experiment_id, config_id, phase, instances, gaps, causes),
     coalesce(ranked.instances, 0) as instances,
-    ranked.mean_period_seconds,
-    ranked.median_period_seconds,
-    ranked.period_cv,
-    ranked.reads_cv,
-    ranked.bytes_written_cv,
-    ranked.mean_duration_seconds,
-    ranked.mean_drop_ratio,
     case
         when ranked.gaps < 3 or len(ranked.causes) = 0 then null
         -- of causes that vary alike none is the trigger
@@ -192,7 +171,4 @@ select
         else ranked.causes[1].trigger
     end as "trigger"
 from phases
-left join ranked
-    on phases.experiment_id = ranked.experiment_id
-    and phases.config_id = ranked.config_id
-    and phases.phase = ranked.phase
+left join ranked using (experiment_id, config_id, phase)

@@ -54,17 +54,9 @@ instances as (
 )
 
 select
-    experiment_id,
-    config_id,
-    phase,
+    * exclude (first_position),
     row_number() over (partition by experiment_id, config_id, phase order by first_position asc) as instance,
-    started_s,
-    ended_s,
     ended_s - started_s as duration_seconds,
-    reads,
-    min_throughput_bytes_per_s,
-    mean_throughput_bytes_per_s,
-    baseline_bytes_per_s,
     (baseline_bytes_per_s - min_throughput_bytes_per_s) / baseline_bytes_per_s as drop_ratio,
     (baseline_bytes_per_s - mean_throughput_bytes_per_s) / baseline_bytes_per_s as mean_drop_ratio
 from instances

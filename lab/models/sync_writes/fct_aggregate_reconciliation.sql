@@ -10,10 +10,7 @@ with given as (
         aggregates.mean_digit,
         aggregates.sd_digit
     from {{ source('lab', 'aggregates') }} as aggregates
-    inner join {{ ref('step_lab__listings') }} as listings
-        on aggregates.experiment_id = listings.experiment_id
-        and aggregates.delivery_seq = listings.delivery_seq
-        and aggregates.listing = listings.listing
+    inner join {{ ref('step_lab__listings') }} as listings using (experiment_id, delivery_seq, listing)
     qualify row_number() over (
         partition by listings.experiment_id, listings.config_id, listings."pass", aggregates.buffer_bytes
         order by listings.listed_at desc, aggregates."row" desc
@@ -33,12 +30,7 @@ found as (
 )
 
 select
-    given.experiment_id,
-    given.config_id,
-    given."pass",
-    given.buffer_bytes,
-    given.given_mean,
-    given.given_sd,
+    given.* exclude (mean_digit, sd_digit),
     found.mean,
     found.sd,
     -- half of the last printed digit, and what doubles lose
@@ -48,8 +40,4 @@ select
                 and abs(given.given_sd - found.sd) <= given.sd_digit / 2 * (1 + 1e-9)
     end as agrees
 from given
-left join found
-    on given.experiment_id = found.experiment_id
-    and given.config_id = found.config_id
-    and given."pass" = found."pass"
-    and given.buffer_bytes = found.buffer_bytes
+left join found using (experiment_id, config_id, "pass", buffer_bytes)

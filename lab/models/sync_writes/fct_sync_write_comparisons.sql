@@ -46,24 +46,9 @@ tested as (
 )
 
 select
-    experiment_id,
-    "pass",
-    buffer_bytes,
-    config_a,
-    config_b,
-    n_a,
-    n_b,
-    mean_a,
-    mean_b,
-    sd_a,
-    sd_b,
-    difference,
-    welch_t,
-    case when welch_t is not null then welch_df end as welch_df,
-    welch_p,
+    * exclude (standard_error, pooled_error, pooled_df, half_width) replace (case when welch_t is not null then welch_df end as welch_df),
     difference / pooled_error as pooled_t,
     student_two_sided_p(difference / pooled_error, cast(pooled_df as double)) as pooled_p,
-    holm_p,
     coalesce(welch_p < {{ var('lab_significant_p') }}, false) as is_significant,
     difference - half_width as ci_low,
     difference + half_width as ci_high

@@ -13,7 +13,7 @@ with pairs as (
     where mean_throughput_kb_per_s > 0 and mean_latency_us > 0
 ),
 
-sloped as (
+judged as (
     select
         experiment_id,
         config_id,
@@ -22,14 +22,7 @@ sloped as (
         row_number() over (partition by experiment_id, config_id order by buffer_bytes) as pair,
         count(*) over (partition by experiment_id, config_id) as pairs,
         log2(next_throughput / throughput) / log2(next_bytes / cast(buffer_bytes as double)) as throughput_slope,
-        log2(next_latency / latency) / log2(next_bytes / cast(buffer_bytes as double)) as latency_slope
-    from pairs
-    where next_bytes is not null
-),
-
-judged as (
-    select
-        *,
+        log2(next_latency / latency) / log2(next_bytes / cast(buffer_bytes as double)) as latency_slope,
         case
             when throughput_slope < {{ var('lab_flat_slope') }} and latency_slope < {{ var('lab_flat_slope') }}
                 then case when latency_slope <= throughput_slope then 1 else 3 end
@@ -37,11 +30,12 @@ judged as (
             when throughput_slope < {{ var('lab_flat_slope') }} then 3
             else 2
         end as raw_phase
-    from sloped
+    from pairs
+    where next_bytes is not null
 ),
 
 -- the first i pairs are of phase 1, those up to j of phase 2, the others of phase 3
-sequences as (
+chosen as (
     select
         pairs.experiment_id,
         pairs.config_id,
@@ -52,26 +46,11 @@ sequences as (
     inner join (select unnest(range(0, 1001)) as i) as i on i.i <= pairs.pairs
     inner join (select unnest(range(0, 1001)) as j) as j on i.i <= j.j and j.j <= pairs.pairs
     group by pairs.experiment_id, pairs.config_id, i.i, j.j
-),
-
-chosen as (
-    select
-        experiment_id,
-        config_id,
-        i,
-        j
-    from sequences
-    qualify row_number() over (partition by experiment_id, config_id order by differing asc, i asc, j asc) = 1
+    qualify row_number() over (partition by pairs.experiment_id, pairs.config_id order by differing asc, i.i asc, j.j asc) = 1
 )
 
 select
-    judged.experiment_id,
-    judged.config_id,
-    judged.buffer_bytes,
-    judged.next_bytes,
-    judged.throughput_slope,
-    judged.latency_slope,
-    judged.raw_phase,
+    judged.* exclude (pair, pairs),
     case when judged.pair <= chosen.i then 1 when judged.pair <= chosen.j then 2 else 3 end as phase,
     case
         when abs(judged.throughput_slope - judged.latency_slope) <= {{ var('lab_plateau_slope') }} then 'plateau'

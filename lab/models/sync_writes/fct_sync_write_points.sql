@@ -144,6 +144,5 @@ select
     / nullif(points.mean_latency_us + coalesce(points.sd_latency_us, 0), 0) as conservative_ratio,
     least(points.n_throughput, points.n_latency) >= experiments.expected_runs as is_complete
 from best as points
-inner join {{ ref('dim_experiments') }} as experiments on points.experiment_id = experiments.experiment_id
-left join tailed
-    on points.experiment_id = tailed.experiment_id and points.config_id = tailed.config_id and points.buffer_bytes = tailed.buffer_bytes
+inner join {{ ref('dim_experiments') }} as experiments using (experiment_id)
+left join tailed using (experiment_id, config_id, buffer_bytes)

@@ -25,14 +25,8 @@ points as (
 )
 
 select
-    points.experiment_id,
-    points.config_id,
+    points.* exclude (smallest_bytes),
     coalesce(flat.latency_flat_until_bytes, points.smallest_bytes) as latency_flat_until_bytes,
-    flat.throughput_flat_from_bytes,
-    points.best_ratio_buffer_bytes,
-    points.best_ratio,
-    points.minimum_latency_us,
-    points.detectable_throughput_ratio,
-    points.detectable_latency_ratio
+    flat.throughput_flat_from_bytes
 from points
 left join flat on points.experiment_id = flat.experiment_id and points.config_id = flat.config_id

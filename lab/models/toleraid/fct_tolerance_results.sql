@@ -69,21 +69,11 @@ judged as (
 )
 
 select
-    id,
-    run_id,
-    figure,
-    policy,
-    measure,
-    x,
-    value,
-    paper_value,
-    unit,
-    tolerance,
+    *,
     case
         when tolerance is null then 'not comparable'
         when value is null then 'no data'
         when abs(value - paper_value) <= tolerance then 'agrees'
         else 'differs'
-    end as verdict,
-    reason
+    end as verdict
 from judged

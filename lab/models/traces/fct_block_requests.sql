@@ -24,12 +24,8 @@ with requests as (
         -- without the number of the config's device every device of a trace counts
         coalesce(devices.major_minor = issues.device, true) as is_of_config
     from {{ ref('step_lab__issues') }} as issues
-    inner join {{ ref('step_lab__listings') }} as listings
-        on issues.experiment_id = listings.experiment_id
-        and issues.delivery_seq = listings.delivery_seq
-        and issues.listing = listings.listing
-    inner join {{ ref('dim_configs') }} as configs
-        on listings.experiment_id = configs.experiment_id and listings.config_id = configs.config_id
+    inner join {{ ref('step_lab__listings') }} as listings using (experiment_id, delivery_seq, listing)
+    inner join {{ ref('dim_configs') }} as configs using (experiment_id, config_id)
     left join {{ ref('dim_devices') }} as devices
         on configs.experiment_id = devices.experiment_id and configs.device_id = devices.device_id
     where issues.outcome = 'completed'
@@ -91,25 +87,9 @@ begun as (
 )
 
 select
-    experiment_id,
-    config_id,
-    phase,
-    run_number,
-    file,
-    device,
-    request_index,
-    direction,
-    sector,
-    sectors,
-    queued_ns,
-    issued_ns,
-    completed_ns,
+    * exclude (listed_at, is_of_config, is_file_read, is_first_of_read),
     (completed_ns - issued_ns) / 1000.0 as latency_us,
     (issued_ns - queued_ns) / 1000.0 as queue_us,
-    error,
-    file_name,
-    extent_index,
-    logical_start_bytes,
     case
         when is_file_read
             then cast(count(case when is_file_read and is_first_of_read then 1 end) over (
@@ -117,6 +97,5 @@ select
                 order by offset_s + issued_ns / 1e9 asc, listed_at asc, issued_ns asc, device asc, request_index asc
                 rows between unbounded preceding and current row
             ) as bigint)
-    end as read_index,
-    offset_s
+    end as read_index
 from begun

@@ -54,14 +54,6 @@ select
     events.has_queue_events,
     coalesce(losses.lost_events, 0) as lost_events
 from events
-inner join {{ ref('step_lab__listings') }} as listings
-    on events.experiment_id = listings.experiment_id
-    and events.delivery_seq = listings.delivery_seq
-    and events.listing = listings.listing
-left join outcomes
-    on events.experiment_id = outcomes.experiment_id
-    and events.delivery_seq = outcomes.delivery_seq
-    and events.listing = outcomes.listing
-    and events.device = outcomes.device
-left join losses
-    on events.experiment_id = losses.experiment_id and events.delivery_seq = losses.delivery_seq and events.listing = losses.listing
+inner join {{ ref('step_lab__listings') }} as listings using (experiment_id, delivery_seq, listing)
+left join outcomes using (experiment_id, delivery_seq, listing, device)
+left join losses using (experiment_id, delivery_seq, listing)

@@ -12,12 +12,8 @@ with looks as (
         listings.listed_at,
         counters."row"
     from {{ source('lab', 'drive_counters') }} as counters
-    inner join {{ ref('step_lab__listings') }} as listings
-        on counters.experiment_id = listings.experiment_id
-        and counters.delivery_seq = listings.delivery_seq
-        and counters.listing = listings.listing
-    inner join {{ ref('dim_configs') }} as configs
-        on listings.experiment_id = configs.experiment_id and listings.config_id = configs.config_id
+    inner join {{ ref('step_lab__listings') }} as listings using (experiment_id, delivery_seq, listing)
+    inner join {{ ref('dim_configs') }} as configs using (experiment_id, config_id)
 )
 
 select

@@ -30,7 +30,4 @@ select
             results.size_bytes
     ) as is_superseded
 from {{ source('lab', 'bench_results') }} as results
-inner join {{ ref('step_lab__listings') }} as listings
-    on results.experiment_id = listings.experiment_id
-    and results.delivery_seq = listings.delivery_seq
-    and results.listing = listings.listing
+inner join {{ ref('step_lab__listings') }} as listings using (experiment_id, delivery_seq, listing)

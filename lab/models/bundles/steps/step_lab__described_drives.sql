@@ -5,12 +5,8 @@ with drives as (
         listings.listed_at,
         coalesce(listings.device_id, configs.device_id) as listed_device_id
     from {{ source('lab', 'drive_descriptions') }} as drives
-    inner join {{ ref('step_lab__listings') }} as listings
-        on drives.experiment_id = listings.experiment_id
-        and drives.delivery_seq = listings.delivery_seq
-        and drives.listing = listings.listing
-    inner join {{ ref('dim_configs') }} as configs
-        on listings.experiment_id = configs.experiment_id and listings.config_id = configs.config_id
+    inner join {{ ref('step_lab__listings') }} as listings using (experiment_id, delivery_seq, listing)
+    inner join {{ ref('dim_configs') }} as configs using (experiment_id, config_id)
 )
 
 select
@@ -20,8 +16,7 @@ select
     arg_max(drives.{{ column }}, { 'listed_at': drives.listed_at, 'row': drives."row" }) filter (where drives.{{ column }} is not null) as {{ column }}{{ ',' if not loop.last }}
     {%- endfor %}
 from {{ source('lab', 'devices') }} as devices
-inner join {{ ref('step_lab__manifests') }} as manifests
-    on devices.experiment_id = manifests.experiment_id and devices.delivery_seq = manifests.delivery_seq
+inner join {{ ref('step_lab__manifests') }} as manifests using (experiment_id, delivery_seq)
 inner join drives
     on devices.experiment_id = drives.experiment_id
     -- lsblk and diskstats list all drives of a machine; smartctl's file is of the one that runs.csv names

@@ -28,19 +28,7 @@ with requests as (
 )
 
 select
-    experiment_id,
-    config_id,
-    phase,
-    run_number,
-    file,
-    device,
-    request_index,
-    direction,
-    sector,
-    sectors,
-    issued_ns,
-    completed_ns,
-    file_name,
+    * exclude (previous_direction, previous_end, busy_until_ns),
     coalesce(sector <> previous_end, false) as is_seek,
     coalesce(sector = previous_end and direction <> previous_direction, false) as is_direction_switch,
     case when sector <> previous_end then abs(sector - previous_end) end as seek_sectors,

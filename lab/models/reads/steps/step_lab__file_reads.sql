@@ -48,8 +48,7 @@ listed as (
         listings.offset_s + reads.ended_s as ended_s,
         coalesce(reads.active_s, reads.ended_s - reads.started_s) as active_seconds
     from {{ source('lab', 'file_reads') }} as reads
-    inner join {{ ref('step_lab__listings') }} as listings
-        on reads.experiment_id = listings.experiment_id and reads.delivery_seq = listings.delivery_seq and reads.listing = listings.listing
+    inner join {{ ref('step_lab__listings') }} as listings using (experiment_id, delivery_seq, listing)
 )
 
 select

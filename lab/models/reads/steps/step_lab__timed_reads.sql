@@ -75,22 +75,10 @@ second_pass as (
 )
 
 select
-    experiment_id,
-    config_id,
-    phase,
-    position,
+    * exclude (gap_s, first_baseline, deviation, usual_gap_s, is_after_pause),
     -- a filtered count(*) over a running window takes DuckDB a hundred times as long
     count(case when is_after_pause then 1 end) over (
         partition by experiment_id, config_id, phase order by position asc rows between unbounded preceding and current row
     ) as pauses,
-    run_number,
-    file_name,
-    read_index,
-    started_s,
-    ended_s,
-    midpoint_s,
-    throughput_bytes_per_s,
-    baseline_bytes_per_s,
-    least_drop_ratio,
     throughput_bytes_per_s < (1 - least_drop_ratio) * baseline_bytes_per_s as is_low
 from second_pass

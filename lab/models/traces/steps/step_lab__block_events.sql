@@ -16,7 +16,4 @@ select
     events.sectors,
     events.error
 from {{ source('lab', 'block_events') }} as events
-inner join {{ ref('step_lab__listings') }} as listings
-    on events.experiment_id = listings.experiment_id
-    and events.delivery_seq = listings.delivery_seq
-    and events.listing = listings.listing
+inner join {{ ref('step_lab__listings') }} as listings using (experiment_id, delivery_seq, listing)

@@ -12,8 +12,7 @@ select
     maps.block_bytes,
     maps.summary_extents
 from {{ source('lab', 'file_maps') }} as maps
-inner join {{ ref('step_lab__listings') }} as listings
-    on maps.experiment_id = listings.experiment_id and maps.delivery_seq = listings.delivery_seq and maps.listing = listings.listing
+inner join {{ ref('step_lab__listings') }} as listings using (experiment_id, delivery_seq, listing)
 qualify row_number() over (
     partition by listings.experiment_id, listings.config_id, listings.phase, listings.run_number, maps.file_name
     order by listings.listed_at desc, maps.map desc
