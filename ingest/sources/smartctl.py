@@ -138,6 +138,7 @@ def _of_nvme(document: dict[str, Any], host: str) -> Logged | None:
     if device is None or type(seconds) is not int:
         raise UnreadableFile('no keys TS and device: add them with `jq ".TS = $(date +%s) | .device = \\"nvme0n1\\""`')
     found: list[tuple[str, int | None]] = []
+    volume = "instance_store" if any(name.startswith("instance_store_") for name in document) else "ebs"
     for name, value in document.items():
         if match := re.fullmatch(r"Active (Bucket Counter|Measured Latency): Bucket (\d)", name):
             unit = "count" if match[1] == "Bucket Counter" else "ms"
@@ -145,8 +146,8 @@ def _of_nvme(document: dict[str, Any], host: str) -> Logged | None:
                 (f"ocp_bucket_{match[2]}_{way.lower()}_{unit}", _count(number))
                 for way, number in (value.items() if isinstance(value, dict) else ())
             ]
-        elif re.fullmatch(r"(total|ebs|ec2)_\w+", name):  # as CloudWatch names them
-            found.append((f"ebs_{name.removeprefix('ebs_').replace('ec2_instance_ebs_', 'ec2_instance_')}", _count(value)))
+        elif re.fullmatch(r"(total|ebs|ec2|instance_store)_\w+", name):  # as CloudWatch names them
+            found.append((f"{volume}_{name.removeprefix(f'{volume}_').replace('ec2_instance_ebs_', 'ec2_instance_')}", _count(value)))
     return f"{host}/{drive_device(device)}", True, instant(seconds), [(name, value) for name, value in found if value is not None]
 
 

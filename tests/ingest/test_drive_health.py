@@ -227,8 +227,9 @@ def test_logs_of_nvme_name_the_device_that_was_added(warehouse: Warehouse, tmp_p
         "TS": T, "device": "nvme1n1", "total_read_ops": 100, "total_read_time": 5000, "ebs_volume_performance_exceeded_iops": 31_000_000,
         "ec2_instance_ebs_performance_exceeded_tp": 200, "volume_queue_length": 1, "read_io_latency_histogram": [],
     }  # fmt: skip
-    land("smartctl", warehouse, tmp_path, "web1/ocp.json", ocp)
-    land("smartctl", warehouse, tmp_path, "web1/ebs.json", ebs)
+    store = {"TS": T, "device": "nvme2n1", "total_read_ops": 7, "instance_store_volume_performance_exceeded_iops": 40}
+    for name, log in {"ocp": ocp, "ebs": ebs, "store": store}.items():
+        land("smartctl", warehouse, tmp_path, f"web1/{name}.json", log)
     assert health(warehouse, "drive_id", "attribute", "raw_value") == [
         ("web1/nvme0n1", "ocp_bucket_0_read_count", 12),
         ("web1/nvme0n1", "ocp_bucket_0_read_ms", 17),
@@ -238,6 +239,8 @@ def test_logs_of_nvme_name_the_device_that_was_added(warehouse: Warehouse, tmp_p
         ("web1/nvme1n1", "ebs_total_read_ops", 100),
         ("web1/nvme1n1", "ebs_total_read_time", 5000),
         ("web1/nvme1n1", "ebs_volume_performance_exceeded_iops", 31_000_000),
+        ("web1/nvme2n1", "instance_store_total_read_ops", 7),
+        ("web1/nvme2n1", "instance_store_volume_performance_exceeded_iops", 40),
     ]
     summary = land("smartctl", warehouse, tmp_path, "web1/none.json", {"total_read_ops": 1, "device": "nvme1n1"})
     assert "no keys TS and device" in str(summary.unreadable[0].note)
