@@ -20,7 +20,7 @@ from ingest import list_deliveries
 from tests.proof.forks import Forks
 from tests.proof.support import broken_sums, command, environment, marts_differences
 from tests.reference.compare import compare
-from tests.reference.reference import Delivery, compute
+from tests.reference.reference import compute
 
 pytestmark = [pytest.mark.soak, pytest.mark.xdist_group("exactly-once")]
 
@@ -96,7 +96,7 @@ def bulk(deliveries: list[Path], forks: Forks, tmp_path_factory: pytest.TempPath
     code, said = forks.said("ingest", "bundle", *deliveries, "--warehouse", root)
     assert code == 1 and "1 of 19 files could not be read" in said and "read_latency_us" in said, said
     forks.run("build", "--warehouse", root)
-    expected = compute([Delivery(folder) for folder in deliveries])
+    expected = compute(deliveries)
     # the reference takes the deliveries one after the other: of files it knows another name
     differences = compare(expected, root / "warehouse.duckdb")
     assert [line for line in differences if not line.startswith(("ingested_files", "rejected_records"))] == []

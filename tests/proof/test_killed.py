@@ -27,7 +27,7 @@ from tests.proof.readers import Reader
 from tests.proof.support import command, environment, marts_differences
 from tests.reference.compare import compare
 from tests.reference.fleets import Fleet, Records, join, random_fleet, write_bundle
-from tests.reference.reference import SCHEMAS, Delivery, compute
+from tests.reference.reference import SCHEMAS, compute
 
 PHASES = 10
 ROUNDS = max(1, -(-int(os.environ.get("DRIVETAIL_KILLS", "10")) // PHASES))
@@ -140,7 +140,7 @@ class Site(Killer):
 
     def expected(self) -> dict[str, list[dict]]:
         """The marts of what has been delivered, by the reference."""
-        return compute([Delivery(folder) for folder in self.delivered])
+        return compute(self.delivered)
 
     def check_readers(self) -> None:
         for reader in self.readers:
@@ -291,7 +291,7 @@ def test_a_change_of_a_killed_build_that_was_undone_is_computed_again(tmp_path: 
         assert forks.finish()[0] == (-signal.SIGKILL if minute == 1 else 0)
         assert minute != 1 or len(list(warehouse.glob("store/int_drive_hours/*/*.parquet"))) == 2
     forks.close()
-    assert compare(compute([Delivery(folder) for folder in folders]), warehouse / "warehouse.duckdb") == []
+    assert compare(compute(folders), warehouse / "warehouse.duckdb") == []
 
 
 @pytest.mark.proof
@@ -330,7 +330,7 @@ def test_daily_relations_are_made_by_the_build_after_a_killed_one(tmp_path: Path
         forks.start("build", *option, phase=phase, step=0)
         assert forks.finish()[0] == -signal.SIGKILL, number
         forks.run("build", *option)
-        assert compare(compute([Delivery(folder) for folder in folders]), tmp_path / "warehouse/warehouse.duckdb") == [], number
+        assert compare(compute(folders), tmp_path / "warehouse/warehouse.duckdb") == [], number
     forks.close()
 
 

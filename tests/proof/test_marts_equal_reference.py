@@ -24,11 +24,10 @@ from engine.warehouse import Warehouse
 from ingest import ingest
 from ingest.raw.store import list_deliveries
 from tests.proof.support import broken_sums, marts_differences, seeds
-from tests.reference.compare import compare
-from tests.reference.compare_study import compare_study
+from tests.reference.compare import compare, compare_study
 from tests.reference.fleets import HOWS, Fleet, Record, deliveries, random_fleet, write_bundle
-from tests.reference.reference import Delivery, compute, timezones
-from tests.reference.study import read_references, references_file, study
+from tests.reference.reference import compute, timezones
+from tests.reference.study import read_references, study
 
 BUILDS_BETWEEN = int(os.environ.get("DRIVETAIL_BUILDS", "1"))
 """After each of them every mart is computed by the reference, too, which takes longer than the build."""
@@ -80,7 +79,7 @@ def test_an_hour_looks_back_over_midnight_and_again_when_a_row_comes_late(tmp_pa
         with duckdb.connect(str(warehouse.published), read_only=True) as connection:
             transitions = connection.sql("select transition from marts.fct_raid_hours order by hour_utc").fetchall()
         assert [transition for (transition,) in transitions] == seen
-    assert compare(compute([Delivery(folder) for folder in folders]), warehouse.published) == []
+    assert compare(compute(folders), warehouse.published) == []
 
 
 def deliver(fleet: Fleet, how: str, folder: Path, *, with_study: bool) -> Path:
@@ -89,15 +88,13 @@ def deliver(fleet: Fleet, how: str, folder: Path, *, with_study: bool) -> Path:
     folders, builds = deliveries(fleet, how, folder / "deliveries", rng)
     chosen = {*rng.sample(builds[:-1], min(BUILDS_BETWEEN, len(builds) - 1)), builds[-1]}
     warehouse = Warehouse(folder / "warehouse")
-    references = references_file()
-    assert references is not None
     of_each_day: dict[str, list[Record]] = {}
     for number, bundle in enumerate(folders):
         ingest("bundle", [bundle], warehouse.root)
         if number not in chosen:
             continue
         build(warehouse)
-        bundles = [Delivery(delivered) for delivered in folders[: number + 1]]
+        bundles = folders[: number + 1]
         expected = compute(bundles)
         if has_made_each_day(warehouse):
             each_day = {node.name for node in models_of() if node.made == EACH_DAY}
@@ -112,7 +109,7 @@ def deliver(fleet: Fleet, how: str, folder: Path, *, with_study: bool) -> Path:
             with duckdb.connect(str(warehouse.published), read_only=True) as connection:
                 differences += broken_sums(connection)
             if with_study:
-                differences += compare_study(study(expected, read_references(references), timezones(bundles)), warehouse.published)
+                differences += compare_study(study(expected, read_references(), timezones(bundles)), warehouse.published)
         assert not differences, f"seed {fleet.seed}, {how}, after delivery {number + 1} of {len(folders)}:\n" + "\n".join(differences)
     return warehouse.published
 

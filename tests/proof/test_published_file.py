@@ -26,7 +26,7 @@ from tests.proof.forks import Forks
 from tests.proof.support import DUCKDB_CLI, drivetail, marts
 from tests.reference.compare import compare
 from tests.reference.fleets import deliveries, random_fleet, write_bundle
-from tests.reference.reference import HOUR, SCHEMAS, Delivery, compute
+from tests.reference.reference import HOUR, SCHEMAS, compute
 
 SEED = 7
 pytestmark = pytest.mark.xdist_group("published")
@@ -65,7 +65,7 @@ class Fleet:
 
     def check(self) -> None:
         """The marts are those of the reference."""
-        assert compare(compute([Delivery(folder) for folder in self.delivered]), self.warehouse.published) == []
+        assert compare(compute(self.delivered), self.warehouse.published) == []
 
 
 @pytest.fixture(scope="module")
@@ -282,7 +282,7 @@ def test_folders_above_the_warehouse_are_no_columns(fleet: Fleet, tmp_path: Path
     for folder in fleet.delivered[:2]:
         fleet.forks.run("ingest", "bundle", folder, "--warehouse", place.root)
         fleet.forks.run("build", "--daily", "--warehouse", place.root)
-    assert compare(compute([Delivery(folder) for folder in fleet.delivered[:2]]), place.published) == []
+    assert compare(compute(fleet.delivered[:2]), place.published) == []
     days = "select count(*) as n from (select distinct day_utc from intermediate.int_drive_hours)"
     older = subprocess.run([str(DUCKDB_CLI), "-json", "-c", days, str(place.published)], capture_output=True, text=True, check=True)
     assert answers(older.stdout)[0][0]["n"] == len(list(place.store.glob("int_drive_hours/*")))

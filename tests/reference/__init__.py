@@ -1,6 +1,6 @@
 """An independent reference of the public contract: plain loops, standard library and pyarrow's file readers only."""
 
-from .compare_study import STUDY_RELATIONS
+from .compare import STUDY_RELATIONS
 from .reference import RELATIONS
 
 COVERED = frozenset({*RELATIONS, *STUDY_RELATIONS, "drive_actions"})

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from datetime import date, datetime
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,145 +13,174 @@ import duckdb
 
 from engine.publish import PUBLISHED
 
-from .reference import KEYS, RELATIONS
+from .reference import KEYS, RELATIONS, columns_of_types
+from .study import Study, is_in_scope
 
 Record = dict[str, Any]
+Compared = Callable[[list[Record]], list[str]]
+"""Differences of a relation, given the file's rows in any order."""
 MOST = 10  # differences shown per relation
-PYTHON_TYPES = {"varchar": str, "bigint": int, "double": float, "boolean": bool, "timestamp": datetime, "date": date}
+
+_NUMBERS = {"bigint": "numerator denominator", "double": "value ci_low ci_high"}
+STUDY_RELATIONS: dict[str, dict[str, str]] = {
+    "study_results": columns_of_types(varchar="id kind verdict", **_NUMBERS),
+    "study_variants": columns_of_types(varchar="variant id kind", **_NUMBERS),
+    "study_curves": columns_of_types(varchar="figure curve kind", double="x y y_left", bigint="population"),
+}
+STUDY_KEYS = {"study_results": ("id", "kind"), "study_variants": ("variant", "id", "kind"), "study_curves": ("figure", "curve", "x")}
+RELATIVE = 1e-9
+# In the unit of the reference. A bound that is 0 (of a share of 0, say) is off by the last bit of the terms that cancel in it.
+NEAR_ZERO = 1e-12
 # The seed has ten digits.
-RELATIVE = {("replacement_rates", f"annual_rate_{end}"): 1e-8 for end in ("low", "high")}
-# What the contract lets vary with the order of delivery, or does not define: how a row was judged "when it came", and instants.
-ACCOUNTS = ("rows_delivered", "rows_rejected")
-UNREADABLE = "unreadable"
+OF_SEED = {"annual_rate_low", "annual_rate_high"}
 
 
-def compare(expected: dict[str, list[Record]], warehouse_duckdb: Path) -> list[str]:
+def compare(expected: dict[str, list[Record]], published: Path) -> list[str]:
     """Every relation of `expected` against that of the file (opened read-only); -> human-readable differences.
 
-    Equality is exact (NaN equals NaN) but for the few columns of RELATIVE. Column types are those of the contract. More columns
-    than the contract's are fine. Rejected records compare by (file name, row, column), ingested files by name, rows delivered and
-    rejected, whether unreadable, and that a file's counts add up. At most 10 differences per relation, then their number.
+    Equality is exact (NaN equals NaN) but for OF_SEED. Column types are those of the contract; more columns are fine. Of the two relations
+    of accounts what the contract fixes is compared: names of files without their folders, rows delivered and rejected, whether a file is
+    unreadable, and that its counts add up. At most 10 differences per relation, then their number.
     """
+
+    def compared(name: str, got: list[Record]) -> list[str]:
+        found = []
+        if name in ("rejected_records", "ingested_files"):
+            found = [difference for row in got if (difference := _sum_difference(row))]
+            got = [_accounted(row) for row in got]
+        columns = RELATIONS[name] if name != "ingested_files" else expected[name][0] if expected[name] else ()
+        rows = [{column: row[column] for column in columns} for row in expected[name]]
+        return found + row_differences(name, KEYS[name], rows, got, lambda column, mine, theirs: _is_same(mine, theirs, column in OF_SEED))
+
+    return _differences({name: (RELATIONS[name], partial(compared, name)) for name in expected}, published)
+
+
+def compare_study(rows: Study, published: Path) -> list[str]:
+    """The reference's study against a published file; -> human-readable differences, as of compare().
+
+    Integers and verdicts exactly, doubles to 1e-9 relative; study_curves at every x the file has. Figure 12 and ToleRAID are left out.
+    """
+
+    def compared(name: str, got: list[Record]) -> list[str]:
+        if name == "study_curves":
+            return _curve_differences(rows, [row for row in got if not row["figure"].startswith("12")])
+        key, scope = STUDY_KEYS[name], [row for row in got if is_in_scope(row["id"])]
+        present = {tuple(row[column] for column in key) for row in scope}
+        wanted = rows.results if name == "study_results" else rows.variants
+        there = [row for row in wanted if row["value"] is not None or tuple(row[column] for column in key) in present]
+        return row_differences(name, key, [_defined(row) for row in there], scope, is_near)
+
+    return _differences({name: (STUDY_RELATIONS[name], partial(compared, name)) for name in STUDY_RELATIONS}, published)
+
+
+def _differences(relations: dict[str, tuple[dict[str, str], Compared]], published: Path) -> list[str]:
     differences = []
-    with duckdb.connect(str(warehouse_duckdb), read_only=True) as connection:
+    with duckdb.connect(str(published), read_only=True) as connection:
         connection.execute("set search_path = '" + ",".join(PUBLISHED) + "'")
-        for relation, rows in expected.items():
-            found = _relation_differences(connection, relation, rows)
-            differences.extend(found[:MOST])
+        for relation, (types, compared) in relations.items():
+            got, found = _read(connection, relation, types)
+            if got is not None:
+                found += compared(got)
+            differences += found[:MOST]
             if len(found) > MOST:
                 differences.append(f"{relation}: ... and {len(found) - MOST} more")
     return differences
 
 
-def _relation_differences(connection: duckdb.DuckDBPyConnection, relation: str, rows: list[Record]) -> list[str]:
-    types = RELATIONS[relation]
+def _read(connection: duckdb.DuckDBPyConnection, relation: str, types: dict[str, str]) -> tuple[list[Record] | None, list[str]]:
+    """Rows of the relation, None where they cannot be had, and what is wrong with its columns."""
     try:
         described = connection.execute(f'describe "{relation}"').fetchall()
     except duckdb.Error as error:
-        return [f"{relation}: cannot be read: {str(error).splitlines()[0]}"]
-    declared = {name: declared_type for name, declared_type, *_ in described}
+        return None, [f"{relation}: cannot be read: {str(error).splitlines()[0]}"]
+    # a timestamp of any precision, without zone
+    declared = {name: "TIMESTAMP" if of.startswith("TIMESTAMP_") else of for name, of, *_ in described}
     missing = [column for column in types if column not in declared]
     if missing:
-        return [f"{relation}: columns missing: {', '.join(missing)}"]
-    differences = [
+        return None, [f"{relation}: columns missing: {', '.join(missing)}"]
+    wrong = [
         f"{relation}.{column}: declared {declared[column]}, the contract says {of}"
         for column, of in types.items()
-        if not has_type(declared[column], of)
+        if declared[column] != of.upper()
     ]
-    columns = list(types)
-    listed = ", ".join(f'"{column}"' for column in columns)
-    fetched = connection.execute(f'select {listed} from "{relation}"').fetchall()
-    got = [dict(zip(columns, values, strict=True)) for values in fetched]
-    return differences + compare_rows(relation, rows, got)
+    listed = ", ".join(f'"{column}"' for column in types)
+    values = connection.execute(f'select {listed} from "{relation}"').fetchall()
+    return [dict(zip(types, row, strict=True)) for row in values], wrong
 
 
-def has_type(declared: str, of: str) -> bool:
-    if of == "timestamp":  # without zone, any precision
-        return declared in ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS")
-    return declared == of.upper()
+def row_differences(
+    relation: str, key: tuple[str, ...], expected: list[Record], got: list[Record], is_same: Callable[[str, Any, Any], bool]
+) -> list[str]:
+    """Rows that are missing or too many by their key, and values that differ in the columns that an expected row has."""
 
+    def by_key(rows: list[Record]) -> dict[tuple, list[Record]]:
+        found = defaultdict(list)
+        for row in rows:
+            found[tuple(row[column] for column in key)].append(row)
+        return found
 
-def compare_rows(relation: str, expected: list[Record], got: list[Record]) -> list[str]:
-    """Differences of one relation's rows, both lists in any order."""
-    differences = []
-    if relation == "ingested_files":
-        differences = [difference for row in got if (difference := _sum_difference(row))]
-    columns = [column for column in RELATIONS[relation] if column not in KEYS[relation]]
-    if relation == "ingested_files":
-        columns = [*ACCOUNTS, "is_unreadable"]
-    expected, got = (_comparable(relation, rows) for rows in (expected, got))
-    if len(expected) != len(got):
-        differences.append(f"{relation}: {len(expected)} rows expected, got {len(got)}")
-    wanted, present = _by_key(relation, expected), _by_key(relation, got)
-    for key in sorted(set(wanted) | set(present), key=_order):
-        mine, theirs = wanted.get(key, []), present.get(key, [])
-        label = f"{relation} {_label(relation, key)}"
+    wanted, present = by_key(expected), by_key(got)
+    found = []
+    for values in sorted({*wanted, *present}, key=str):
+        mine, theirs = wanted.get(values, []), present.get(values, [])
+        label = f"{relation} [{', '.join(map(str, values))}]"
         if len(mine) != len(theirs):
-            differences.append(f"{label}: {len(mine)} row(s) expected, got {len(theirs)}")
-            continue
-        for left, right in zip(mine, theirs, strict=True):
-            differences.extend(
-                f"{label} {column}: expected {left[column]!r}, got {right[column]!r}"
-                for column in columns
-                if not _same(left[column], right[column], RELATIVE.get((relation, column)))
-            )
-        for row in theirs:
-            differences.extend(_type_differences(relation, label, row))
-    return differences
+            found.append(f"{label}: {len(mine)} row(s) expected, got {len(theirs)}")
+        for left, right in zip(mine, theirs, strict=False):
+            found += [
+                f"{label} {column}: expected {value!r}, got {right[column]!r}"
+                for column, value in left.items()
+                if not is_same(column, value, right[column])
+            ]
+    return found
 
 
-def _comparable(relation: str, rows: list[Record]) -> list[Record]:
-    """File names without their folders; the two accounting relations reduced to what the contract fixes."""
-    if relation == "rejected_records":
-        return [{**row, "file": Path(row["file"]).name} for row in rows]
-    if relation != "ingested_files":
-        return rows
-    result = []
-    for row in rows:
-        unreadable = row["status"] == UNREADABLE
-        counts = {column: None if unreadable else row[column] for column in ACCOUNTS}
-        result.append({"file": Path(row["file"]).name, "is_unreadable": unreadable, **counts})
-    return result
+def _is_same(mine: Any, theirs: Any, of_seed: bool) -> bool:
+    if isinstance(mine, float) and isinstance(theirs, float):
+        return (math.isnan(mine) and math.isnan(theirs)) or math.isclose(mine, theirs, rel_tol=1e-8 if of_seed else 0)
+    return bool(mine == theirs)
+
+
+def is_near(column: str, mine: Any, theirs: Any) -> bool:
+    """Doubles to 1e-9 relative (or both within 1e-12 of 0), all else exactly."""
+    if isinstance(mine, float) and isinstance(theirs, float):
+        return math.isclose(mine, theirs, rel_tol=RELATIVE) or max(abs(mine), abs(theirs)) <= NEAR_ZERO
+    return bool(mine == theirs)
+
+
+def _accounted(row: Record) -> Record:
+    """A row of the two relations of accounts, as the reference has it."""
+    is_unreadable = row.get("status") == "unreadable"
+    counts = {name: None if is_unreadable else row.get(name) for name in ("rows_delivered", "rows_rejected")}
+    return {**row, **counts, "file": Path(row["file"]).name, "is_unreadable": is_unreadable}
 
 
 def _sum_difference(row: Record) -> str | None:
     """> delivered = accepted + rejected + exact duplicates + superseded"""
-    parts = [row[column] or 0 for column in ("rows_accepted", "rows_rejected", "rows_duplicate", "rows_superseded")]
-    if (row["rows_delivered"] or 0) == sum(parts):
+    parts = [row.get(column) or 0 for column in ("rows_accepted", "rows_rejected", "rows_duplicate", "rows_superseded")]
+    if (row.get("rows_delivered") or 0) == sum(parts):
         return None
     return f"ingested_files {row['file']}: {row['rows_delivered']} delivered, but accepted, rejected, duplicate, superseded are {parts}"
 
 
-def _by_key(relation: str, rows: list[Record]) -> dict[tuple, list[Record]]:
-    result = defaultdict(list)
-    for row in rows:
-        result[tuple(row[column] for column in KEYS[relation])].append(row)
-    return dict(result)
+def _defined(row: Record) -> Record:
+    """The columns of a row that the contract defines: of what is not comparable the value and the verdict; of no data no counts."""
+    if row.get("verdict") == "not comparable":
+        return {column: row[column] for column in ("id", "kind", "value", "verdict")}
+    if row["value"] is None or row.get("id") == "MOD-01":
+        return {column: value for column, value in row.items() if column not in ("numerator", "denominator")}
+    return row
 
 
-def _order(key: tuple) -> tuple:
-    return tuple((value is not None, str(value)) for value in key)
-
-
-def _label(relation: str, key: tuple) -> str:
-    return "[" + ", ".join(f"{column}={value}" for column, value in zip(KEYS[relation], key, strict=True)) + "]"
-
-
-def _same(left: Any, right: Any, relative: float | None) -> bool:
-    if left is None or right is None:
-        return left is None and right is None
-    if isinstance(left, float) and isinstance(right, float):
-        if math.isnan(left) or math.isnan(right):
-            return math.isnan(left) and math.isnan(right)
-        if relative is not None:
-            return abs(left - right) <= relative * abs(left)
-    return bool(left == right)
-
-
-def _type_differences(relation: str, label: str, row: Record) -> list[str]:
-    """Values that came as another Python type than the column's (bool is no int)."""
-    return [
-        f"{label} {column}: {value!r} came as {type(value).__name__}"
-        for column, of in RELATIONS[relation].items()
-        if (value := row.get(column)) is not None and type(value) is not PYTHON_TYPES[of]
+def _curve_differences(rows: Study, got: list[Record]) -> list[str]:
+    """Every x of the file against the reference's CDF there; every curve on which something happened has to be in the file."""
+    present = {(row["figure"], row["curve"]) for row in got}
+    # figure 6a starts at a slowdown of 2: drives that were never slow are in its population and have no place on its axis
+    found = [
+        f"study_curves [{', '.join(name)}]: not in the file, though its population is {mine.population}"
+        for name, mine in rows.curves.items()
+        if name not in present and any(value >= (2.0 if name[0] == "6a" else -math.inf) for value in mine.values)
     ]
+    asked = {tuple(row[column] for column in STUDY_KEYS["study_curves"]) for row in got if row["x"] is not None}
+    expected = [mine.row(*name, x) for *name, x in asked if (mine := rows.curves.get(tuple(name)))]
+    return found + row_differences("study_curves", STUDY_KEYS["study_curves"], expected, got, is_near)

@@ -5,7 +5,7 @@ contract. Nothing of the project's own code is imported. Units: latencies in mic
 instants as naive `datetime` in UTC.
 
 Names used throughout:
-  row     one accepted `drive_hours` record, a dict with the contract's columns and `_min_coverage`
+  row     one accepted `drive_hours` record, a dict with the contract's columns
   period  one accepted `drives` record (a period of membership)
   event   one accepted `drive_events` record, its type normalised
   h       an hour, a datetime on the hour
@@ -25,25 +25,17 @@ from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from itertools import chain, combinations, pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 HOUR = timedelta(hours=1)
-DEFAULT_MIN_COVERAGE = 0.5
+MIN_COVERAGE = 0.5
 DEFAULT_BLOCK_BYTES = 4096
 WINDOW = timedelta(days=28)
 THRESHOLDS = (2.0, 1.5)
 Record = dict[str, Any]
-
-
-class Delivery(NamedTuple):
-    """One `drivetail ingest bundle PATH`: the folder and its options."""
-
-    path: Path
-    min_coverage: float | None = None
-    kind: str | None = None
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -200,8 +192,6 @@ RELATIONS: dict[str, dict[str, str]] = {
         bigint="rows_delivered rows_accepted rows_rejected rows_duplicate rows_superseded",
     ),
 }
-# no columns of the marts: the study tells exact multiples by the first two, alerts are made of the third, incidents of the last
-BESIDE = {"read_latencies_us", "write_latencies_us", "group_slowdown", "episodes"}
 KEYS: dict[str, tuple[str, ...]] = {
     "dim_drives": ("drive_id",),
     "dim_drive_periods": ("drive_id", "valid_from_utc"),
@@ -479,74 +469,47 @@ def rank(record: Record, kind: str) -> tuple:
 class Landed:
     """State after the deliveries: winners by key and kind, and the accounts.
 
-    `winners[kind][key]` is the winning record; `rejected` and `files` are the rows of the two accounting relations.
+    `winners[kind][key]` is the winning record; `rejected` and `files` are the rows of the two accounting relations, but for what depends on
+    the order of deliveries.
     """
 
     def __init__(self) -> None:
         self.winners: dict[str, dict[tuple, Record]] = {kind: {} for kind in SCHEMAS}
-        self.seen: dict[str, set[tuple]] = {kind: set() for kind in SCHEMAS}
         self.rejected: list[Record] = []
         self.files: list[Record] = []
         self.known_files: set[tuple[str, str]] = set()
 
-    def take(self, delivery: Delivery) -> None:
+    def take(self, folder: Path) -> None:
         """Ingest one bundle folder."""
-        if delivery.kind is not None:
-            raise NotImplementedError("the reference reads bundles only, which name the kind themselves")
-        for kind, path in files_of(delivery.path):
+        for kind, path in files_of(folder):
             sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
             if (path.name, sha256) in self.known_files:  # > repeating it changes nothing
                 continue
             self.known_files.add((path.name, sha256))
-            self._take_file(kind, path, sha256, delivery)
+            account: Record = {"file": path.name, "is_unreadable": False, "rows_delivered": 0, "rows_rejected": 0}
+            self.files.append(account)
+            try:
+                raw = read_raw(path)
+            except Exception:
+                account |= {"is_unreadable": True, "rows_delivered": None, "rows_rejected": None}
+                continue
+            account["rows_delivered"] = len(raw)
+            # > Row numbers count data rows from 1.
+            for number, values in enumerate(raw, start=1):
+                # > Rejection comes before duplicates: a bad row sent twice is rejected twice.
+                record = typed(values, kind)
+                column = failing_column(record, kind)
+                if column is None:
+                    self._accept(normalised(record, kind), kind)
+                else:
+                    self.rejected.append({"file": path.name, "row": number, "column": column})
+                    account["rows_rejected"] += 1
 
-    def _take_file(self, kind: str, path: Path, sha256: str, delivery: Delivery) -> None:
-        account: Record = {
-            "source": "bundle",
-            "file": path.name,
-            "sha256": sha256,
-            "ingested_at": None,
-            "status": None,
-            "rows_delivered": 0,
-            "rows_accepted": 0,
-            "rows_rejected": 0,
-            "rows_duplicate": 0,
-            "rows_superseded": 0,
-        }
-        self.files.append(account)
-        try:
-            raw = read_raw(path)
-        except Exception:
-            account["status"] = "unreadable"
-            return
-        # > Row numbers count data rows from 1.
-        for number, values in enumerate(raw, start=1):
-            verdict = self._judge(kind, path, number, typed(values, kind), delivery)
-            account["rows_delivered"] += 1
-            account[f"rows_{verdict}"] += 1
-
-    def _judge(self, kind: str, path: Path, number: int, record: Record, delivery: Delivery) -> str:
-        """> Per file they say how each row was judged when it came."""
-        # > Rejection comes before duplicates: a bad row sent twice is rejected twice.
-        column = failing_column(record, kind)
-        if column is not None:
-            self.rejected.append({"file": path.name, "row": number, "column": column})
-            return "rejected"
-        # > Rows are compared after parsing and after an idle direction's latency is nulled.
-        record = normalised(record, kind)
-        if kind == "drive_hours":
-            record["_min_coverage"] = DEFAULT_MIN_COVERAGE if delivery.min_coverage is None else delivery.min_coverage
-        # > Equal in every contract column, collected_at included = exact duplicate.
-        mine = rank(record, kind)
-        if mine in self.seen[kind]:
-            return "duplicate"
-        self.seen[kind].add(mine)
-        key = key_of(record, kind)
-        holder = self.winners[kind].get(key)
-        if holder is not None and rank(holder, kind) > mine:
-            return "superseded"
-        self.winners[kind][key] = record
-        return "accepted"
+    def _accept(self, record: Record, kind: str) -> None:
+        """> Rows are compared after parsing and after an idle direction's latency is nulled."""
+        holder = self.winners[kind].setdefault(key_of(record, kind), record)
+        if rank(record, kind) > rank(holder, kind):
+            self.winners[kind][key_of(record, kind)] = record
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -782,8 +745,8 @@ def io_size(row: Record) -> float | None:
 
 
 def has_coverage(row: Record) -> bool:
-    """> A row with coverage < `min_coverage` (0.5, or what its delivery was ingested with) ...   (null = all of the hour)"""
-    return row["coverage"] is None or not row["coverage"] < row["_min_coverage"]
+    """> A row with coverage < `min_coverage` (0.5, ...) ...   (null = all of the hour)"""
+    return row["coverage"] is None or not row["coverage"] < MIN_COVERAGE
 
 
 def ratio(value: float | None, base: float | None) -> float | None:
@@ -1772,25 +1735,25 @@ def replacement_rates(fleet: Fleet, raid_hours: list[Record]) -> list[Record]:
 # --------------------------------------------------------------------------------------------------------------------
 
 
-def land(deliveries: list[Delivery]) -> Landed:
+def land(folders: list[Path]) -> Landed:
     landed = Landed()
-    for delivery in deliveries:
-        landed.take(delivery)
+    for folder in folders:
+        landed.take(folder)
     return landed
 
 
-def timezones(deliveries: list[Delivery]) -> dict[str, str | None]:
+def timezones(folders: list[Path]) -> dict[str, str | None]:
     """{drive: the time zone of its latest period}, which no mart carries and the study's time of day needs."""
-    fleet = Fleet(land(deliveries))
+    fleet = Fleet(land(folders))
     return {drive: fleet.attribute(drive, "timezone") for drive in fleet.drives()}
 
 
-def compute(deliveries: list[Delivery]) -> dict[str, list[Record]]:
-    """Every relation the contract defines (but study_* and publication) after these deliveries, in the order ingested.
+def compute(folders: list[Path]) -> dict[str, list[Record]]:
+    """Every relation the contract defines (but study_* and publication) after these bundle folders, in the order ingested.
 
-    -> {relation: rows sorted by key}; a row has exactly the contract's columns (rejected_records: file name, row, column).
+    -> {relation: rows sorted by key}; a row has the contract's columns, and what alerts and the study are made of.
     """
-    landed = land(deliveries)
+    landed = land(folders)
     fleet = Fleet(landed)
     drive_hours = fct_drive_hours(fleet)
     raid_hours = fct_raid_hours(fleet, drive_hours)
@@ -1816,6 +1779,4 @@ def compute(deliveries: list[Delivery]) -> dict[str, list[Record]]:
     }
     for name, rows in relations.items():
         rows.sort(key=lambda row: tuple(sortable(row[column]) for column in KEYS[name]))
-        for row in rows:
-            assert set(row) - BESIDE == set(RELATIONS[name]), (name, set(row) ^ set(RELATIONS[name]))
     return relations

@@ -60,17 +60,9 @@ class Reference(NamedTuple):
     unit: str
 
 
-PROJECT = Path(__file__).resolve().parents[2]
-REFERENCE_FILES = (PROJECT / "seeds/paper_numbers.csv", PROJECT.parent / "shared/spec/tail_at_store_reference.csv")
-
-
-def references_file() -> Path | None:
-    """Where the paper's numbers are: the project's seed, else the file beside the project, else nowhere."""
-    return next((path for path in REFERENCE_FILES if path.exists()), None)
-
-
-def read_references(path: Path) -> list[Reference]:
-    with path.open(newline="", encoding="utf-8") as lines:
+def read_references() -> list[Reference]:
+    """The paper's numbers."""
+    with (Path(__file__).parents[2] / "seeds/paper_numbers.csv").open(newline="", encoding="utf-8") as lines:
         return [Reference(*(row[column] for column in Reference._fields)) for row in csv.DictReader(lines)]
 
 
@@ -888,6 +880,11 @@ class Curve:
         """> y_left = P(V < x)"""
         return bisect_left(self.values, x) / self.population if self.population else None
 
+    def row(self, figure: str, name: str, x: float) -> Record:
+        """A row of study_curves."""
+        at = {"figure": figure, "curve": name, "x": x, "kind": self.kind}
+        return {**at, "y": self.y(x), "y_left": self.y_left(x), "population": self.population}
+
 
 def curve(kind: str, items: list[Item]) -> Curve:
     return Curve(kind, sorted(value for _, value in items if value is not None), len(items))
@@ -931,12 +928,7 @@ def study_curves(p: Populations) -> dict[tuple[str, str], Curve]:
 
 def curve_rows(curves: Mapping[tuple[str, str], Curve]) -> list[Record]:
     """The rows of study_curves at every value of a population; a published file may have other x."""
-    return [
-        {"figure": figure, "curve": name, "x": float(x), "kind": found.kind, "y": found.y(x), "y_left": found.y_left(x)}
-        | {"population": found.population}
-        for (figure, name), found in curves.items()
-        for x in sorted(set(found.values))
-    ]
+    return [found.row(*name, float(x)) for name, found in curves.items() for x in sorted(set(found.values))]
 
 
 # --------------------------------------------------------------------------------------------------------------------

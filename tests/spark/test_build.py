@@ -25,7 +25,7 @@ from tests.proof.support import seeds
 from tests.proof.test_pruned import cut_up, days_to, expected, stretched
 from tests.reference.compare import compare
 from tests.reference.fleets import Records, deliveries, random_fleet, write_bundle
-from tests.reference.reference import Delivery, compute
+from tests.reference.reference import compute
 
 pytestmark = [
     pytest.mark.xdist_group("spark"),
@@ -45,7 +45,7 @@ def test_a_build_on_spark_over_one_on_duckdb_equals_the_reference(tmp_path: Path
             build(warehouse)
     build(warehouse, target="spark", master="local[2]", daily=True)
     make_study(warehouse)
-    assert compare(compute([Delivery(bundle) for bundle in bundles]), warehouse.published) == []
+    assert compare(compute(bundles), warehouse.published) == []
     stored = {path.stat().st_ino for path in warehouse.store.rglob("*.parquet")}
     assert stored & {path.stat().st_ino for path in warehouse.spark.rglob("part-*.parquet")}, "what Spark wrote is in the store"
 
@@ -74,7 +74,7 @@ def test_builds_by_both_engines_in_turn_equal_the_reference(tmp_path: Path) -> N
 
 def differences(folders: list[Path], warehouse: Warehouse, horizon: datetime | None) -> list[str]:
     """Differences of the publication from the reference; horizon: of the prune."""
-    marts = expected(folders, horizon) if horizon else compute([Delivery(folder) for folder in folders])
+    marts = expected(folders, horizon) if horizon else compute(folders)
     if horizon:  # corrections of pruned hours are turned away
         marts = {name: rows for name, rows in marts.items() if name not in ("rejected_records", "ingested_files")}
     return compare(marts, warehouse.published)

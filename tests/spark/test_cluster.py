@@ -19,7 +19,7 @@ from ingest import ingest
 from tests.proof.support import command, environment, seeds
 from tests.reference.compare import compare
 from tests.reference.fleets import deliveries, random_fleet
-from tests.reference.reference import Delivery, compute
+from tests.reference.reference import compute
 from workbench.spark_cluster import Cluster
 
 pytestmark = [
@@ -77,7 +77,7 @@ class Site:
 
     def differences(self, count: int) -> list[str]:
         """Differences of the publication from the reference of the first deliveries."""
-        return compare(compute([Delivery(folder) for folder in self.folders[:count]]), self.warehouse.published)
+        return compare(compute(self.folders[:count]), self.warehouse.published)
 
 
 def test_marts_are_the_reference_after_workers_were_killed(cluster: Cluster, tmp_path: Path) -> None:
