@@ -10,11 +10,13 @@ from __future__ import annotations
 import random
 import re
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import polars as pl
 import pytest
 
 from drivetail.ask.decisions import decide
@@ -25,7 +27,6 @@ from engine.nodes import STORED
 from engine.warehouse import PROJECT, Warehouse
 from ingest import ingest
 from tests.golden import golden
-from tests.proof.test_health import awkward_fleet
 from tests.reference.fleets import deliveries, random_fleet
 from tests.spark.on_spark import OnSpark, compare, compared
 
@@ -102,7 +103,7 @@ def build_fleet(folder: Path) -> None:
 
 def land_the_rest(warehouse: Warehouse, folder: Path, drives: list[str]) -> None:
     """Data that a random fleet lacks: health readings, labels, and samples of drives too few for Perseus."""
-    awkward_fleet(folder / "health")
+    write_health(folder / "health")
     ingest("bundle", [folder / "health"], warehouse.root)
     (folder / "labels.csv").write_text(f"drive_id,verdict\n{drives[0]},slow\n{drives[1]},healthy\ng00d0,slow\n")
     ingest("labels", [folder / "labels.csv"], warehouse.root)
@@ -112,6 +113,38 @@ def land_the_rest(warehouse: Warehouse, folder: Path, drives: list[str]) -> None
     rows = [f"{begin + 15 * number},disk{number % 2},{1000 * number},{100 + number % 7}" for number in range(1, 500)]
     samples.write_text("\n".join(["ts,disk_id,throughput,latency", *rows]) + "\n")
     ingest("perseus", [folder / "samples"], warehouse.root, source_options={"resolution": "1m"})
+
+
+def write_health(folder: Path) -> None:
+    """Fourteen RAID groups of four, three hours a day, of two models and one unknown; readings of two attributes and an age, some missing.
+
+    Reallocated sectors rise on slow days, those of M1 most; media errors know nothing of them. Of two readings of a day the last counts.
+    """
+    draw = random.Random(7)
+    tables: dict[str, list[dict[str, Any]]] = {"drives": [], "drive_hours": [], "drive_health": []}
+    for group, place in product(range(14), range(4)):
+        drive = {"drive_id": f"g{group:02}d{place}", "raid_group_id": f"g{group:02}"}
+        model = None if place == 3 and group < 4 else ("M1", "M2")[place % 2]
+        tables["drives"].append(drive | {"role": "data", "kind": "disk", "model": model})
+        for at in (datetime(2026, 1, 5) + timedelta(days=day) for day in range(14)):
+            is_slow = place < 2 and draw.random() < 0.3
+            for hour in range(3):
+                measured = {"latency_us": 500.0 if is_slow and hour == 1 else 100.0, "io_count": 10}
+                tables["drive_hours"].append(drive | {"hour_utc": at + timedelta(hours=hour), **measured})
+            sectors = at.day % 4 + draw.randint(0, 3) + is_slow * (6 if model == "M1" else 3)
+            given = {
+                "reallocated_sector_ct": (sectors, 100 - sectors),
+                "media_errors": (draw.randint(0, 1), None),
+                "power_on_hours": (9, 9),
+            }
+            for name, (raw, normal) in given.items():
+                if draw.random() < 0.8:
+                    row = {"drive_id": drive["drive_id"], "attribute": name, "normalised_value": normal}
+                    early, last = {"read_at": at, "raw_value": raw + 1}, {"read_at": at + timedelta(hours=9), "raw_value": raw}
+                    tables["drive_health"] += [row | early, row | last]
+    folder.mkdir()
+    for name, rows in tables.items():
+        pl.DataFrame(rows, infer_schema_length=None).write_parquet(folder / f"{name}.parquet")
 
 
 def test_models_and_data_tests_pass_on_spark(run: Run) -> None:
