@@ -35,13 +35,11 @@ TESTS = {
         "-m",
         "soak",
     ],
-    "moved": ["tests/proof/test_metamorphic.py"],
     "kills": ["tests/proof/test_killed.py", "lab/tests/test_lab_killed.py"],
     "prunes": ["tests/proof/test_pruned.py", "tests/drivetail/test_prune.py"],
     "strains": [
         "tests/proof/test_reliability.py",
         "tests/proof/test_disk_full.py",
-        "tests/proof/test_exactly_once.py",
         "tests/proof/test_published_file.py",
         "tests/quality/test_planned_maintenance.py",
         "tests/drivetail/test_upgrade.py",
@@ -70,11 +68,7 @@ def main() -> None:
         "proof": ({}, "every test of `make test` and `make proof`, one random fleet"),
         "fleets": (
             {"DRIVETAIL_SEEDS": seeds, "DRIVETAIL_BUILDS": "3"},
-            f"{options.fleets} fleets in three ways of delivery, DRIVETAIL_SEEDS={seeds}",
-        ),
-        "moved": (
-            {"DRIVETAIL_SEEDS": seeds},
-            f"one fleet in other units, under other names, beside a stable RAID group, DRIVETAIL_SEEDS={seeds}",
+            f"{options.fleets} fleets in three ways of delivery, one by two at once, DRIVETAIL_SEEDS={seeds}",
         ),
         "kills": (
             {"DRIVETAIL_KILLS": str(options.kills), "DRIVETAIL_KILL_SEED": kill_seed},
@@ -85,7 +79,7 @@ def main() -> None:
             f"{PRUNED_FLEETS} fleets pruned twice and 8 prunes killed, DRIVETAIL_SEEDS={seeds}, DRIVETAIL_KILL_SEED={kill_seed}",
         ),
         "pages": ({}, "an earlier week's report built again, the page of all tables, the calibrated simulator"),
-        "strains": ({}, "disk full, memory, clock, damaged files; a year of a fleet in any order, two at once"),
+        "strains": ({}, "disk full, memory, clock, damaged files"),
         "servers": ({}, "a month of a fleet, from a real Prometheus and from its bundle"),
         "parsers": ({"DRIVETAIL_FUZZ_SECONDS": "15"}, "15 CPU seconds of fuzzing for each parser"),
         "tasks": (

@@ -11,6 +11,7 @@ import json
 import os
 import random
 import shutil
+import subprocess
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from engine.nodes import EACH_DAY, STORED
 from engine.warehouse import Warehouse
 from ingest import ingest
 from ingest.raw.store import list_deliveries
-from tests.proof.support import broken_sums, marts_differences, seeds
+from tests.proof.support import broken_sums, command, environment, marts_differences, seeds
 from tests.reference.compare import compare, compare_study
 from tests.reference.fleets import HOWS, Fleet, Record, deliveries, random_fleet, write_bundle
 from tests.reference.reference import compute, timezones
@@ -55,6 +56,32 @@ def test_every_mart_equals_the_reference_in_three_ways_of_delivery(seed: int, tm
     assert again.delivery_count == len(list_deliveries(corrected.root))
     assert counts(corrected) == kept, f"seed {seed}: counts by day that corrections changed are not those of all hours computed at once"
     shutil.rmtree(tmp_path)  # twenty fleets of a soak would fill /tmp
+
+
+@pytest.mark.soak
+def test_two_at_once_out_of_order_while_builds_run(tmp_path: Path) -> None:
+    """Each delivery by two processes at the same time, the past (a backfill) beside the present, and builds all the while."""
+    seed = seeds(1)[0]
+    print(f"repeat with DRIVETAIL_SEEDS={seed}")
+    draw = random.Random(seed)
+    folders, _ = deliveries(random_fleet(seed), "hourly", tmp_path / "deliveries", draw)
+    warehouse = Warehouse(tmp_path / "warehouse")
+
+    def run(*arguments: object) -> subprocess.Popen[bytes]:
+        called = command(*arguments, "--warehouse", warehouse.root)
+        return subprocess.Popen(called, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    quarter = len(folders) // 4 + 1
+    parts = [folders[at : at + quarter] for at in range(0, len(folders), quarter)]
+    for past, present in ((parts[1], parts[2]), (parts[0], parts[3])):
+        senders = [run("ingest", "bundle", *draw.sample(part, len(part))) for part in (past, present) for _ in range(2)]
+        for process in (*senders, run("build"), run("build")):
+            said, _ = process.communicate(timeout=600)
+            # a build may come before anything has landed
+            assert process.returncode == 0 or b"nothing has landed there" in said, said.decode()
+    build(warehouse, daily=True)
+    assert len(list_deliveries(warehouse.root)) == 4, "of two that send the same, one lands it"
+    assert compare(compute(folders), warehouse.published) == []
 
 
 def test_an_hour_looks_back_over_midnight_and_again_when_a_row_comes_late(tmp_path: Path) -> None:
