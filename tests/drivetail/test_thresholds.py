@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +20,6 @@ from engine.nodes import PLACEHOLDER, Models
 from engine.thresholds import ThresholdError, checked, own_thresholds, variables
 from engine.warehouse import PROJECT, Warehouse
 from tests.drivetail.conftest import drivetail
-from tests.proof.support import command, compile_models, environment, refusing
 from workbench.unit_tests import recompiled
 
 ALERTS = "select subject_id from marts.fct_slow_alerts where subject_type = 'drive' and reason = 'acute' order by all"
@@ -98,18 +94,6 @@ def test_thresholds_views_and_custom_models_change_and_compute_no_day(
     assert asked(settled, "select count(*) from status.fct_raid_group_freshness") == [(0,)]
     assert asked(settled, "from custom.slow order by all") == [("d15",), ("v1",)]
     assert stored(settled) == before
-
-
-def test_a_build_with_thresholds_of_its_own_imports_no_dbt(settled: Warehouse, tmp_path: Path) -> None:
-    compile_models()
-    settled.settings.write_text("[thresholds]\nalert_slow_hours = 4\n")
-    path = os.pathsep.join([str(refusing("dbt", tmp_path / "no-dbt")), environment()["PYTHONPATH"]])
-    without = {**environment(), "PYTHONPATH": path}
-    done = subprocess.run(command("build", "-w", settled.root), env=without, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert asked(settled, ALERTS) == [("v1",)]
-    imported = [sys.executable, "-c", "import dbt.version"]
-    assert subprocess.run(imported, env=without, capture_output=True, timeout=60).returncode != 0, "else this would prove nothing"
 
 
 def test_a_changed_stored_model_computes_every_day(copied: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:

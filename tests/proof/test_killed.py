@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 
 from ingest import list_deliveries
-from tests.proof.forks import Forks, Strain
+from tests.proof.forks import Forks
 from tests.proof.readers import Reader
 from tests.proof.support import command, environment, marts_differences
 from tests.reference.compare import compare
@@ -267,103 +267,70 @@ def test_a_killed_maintenance_changes_nothing(site: Site, phase: str) -> None:
     site.check_end(phase)
 
 
+def hour(at: datetime, latencies_us: list[float]) -> list[dict]:
+    """An hour of drives d0, d1, ... of one RAID group."""
+    return [
+        dict.fromkeys(SCHEMAS["drive_hours"])
+        | {"hour_utc": at, "drive_id": f"d{drive}", "raid_group_id": "g", "read_ios": 10, "write_ios": 0, "read_latency_us": latency}
+        for drive, latency in enumerate(latencies_us)
+    ]
+
+
+def inventory(kind: str, minute: int, first_role: str = "data") -> list[dict]:
+    """Five drives as inventory said at that minute of a day later."""
+    stated = {"raid_group_id": "g", "kind": kind, "collected_at": datetime(2026, 1, 6, 3, minute)}
+    return [
+        dict.fromkeys(SCHEMAS["drives"]) | stated | {"drive_id": f"d{drive}", "role": "data" if drive else first_role} for drive in range(5)
+    ]
+
+
+def differences_after_kills(folder: Path, deliveries: list[tuple[str | None, Records]], *options: str) -> list[str]:
+    """Land each delivery and build, killed first where a phase is named; what the marts then differ in from the reference."""
+    warehouse, forks, folders = folder / "warehouse", Forks(folder / "forks"), []
+    for number, (phase, records) in enumerate(deliveries):
+        folders.append(write_bundle(records, folder / f"delivery-{number}", "parquet"))
+        forks.run("ingest", "bundle", folders[-1], "--warehouse", warehouse)
+        if phase is not None:
+            forks.start("build", *options, "--warehouse", warehouse, phase=phase, step=0)
+            assert forks.finish()[0] == -signal.SIGKILL, number
+        if phase == "stored":  # and left as it is
+            assert len(list(warehouse.glob("store/int_drive_hours/*/*.parquet"))) == 2
+        else:
+            forks.run("build", *options, "--warehouse", warehouse)
+            if found := compare(compute(folders), warehouse / "warehouse.duckdb"):
+                return [f"delivery {number}", *found]
+    forks.close()
+    return []
+
+
 def test_a_change_of_a_killed_build_that_was_undone_is_computed_again(tmp_path: Path) -> None:
     """To the next build every drive is what it was in the last one that finished; yet a day is stored as if it were not."""
-    hours = [
-        dict.fromkeys(SCHEMAS["drive_hours"])
-        | {"hour_utc": datetime(2026, 1, 5, number), "drive_id": f"d{drive}", "raid_group_id": "g", "read_ios": 10, "write_ios": 0}
-        | {"read_latency_us": 500.0 * (1 + drive)}
-        for number in range(3)
-        for drive in range(5)
+    hours = [row for number in range(3) for row in hour(datetime(2026, 1, 5, number), [500.0 * (1 + drive) for drive in range(5)])]
+    deliveries: list[tuple[str | None, Records]] = [
+        (None, (hours, inventory("ssd", 0), [])),
+        ("stored", ([], inventory("ssd", 1, "spare"), [])),
+        (None, ([], inventory("ssd", 2), [])),
     ]
-    warehouse = tmp_path / "warehouse"
-    folders = []
-    forks = Forks(tmp_path / "forks")
-    for minute, role in enumerate(("data", "spare", "data")):
-        stated = {"raid_group_id": "g", "kind": "ssd", "collected_at": datetime(2026, 1, 6, 0, minute)}
-        drives = [
-            dict.fromkeys(SCHEMAS["drives"]) | stated | {"drive_id": f"d{drive}", "role": "data" if drive else role} for drive in range(5)
-        ]
-        folders.append(write_bundle(([] if minute else hours, drives, []), tmp_path / f"delivery-{minute}", "parquet"))
-        forks.run("ingest", "bundle", folders[-1], "--warehouse", warehouse)
-        # the second is killed when the day is stored
-        forks.start("build", "--daily", "--warehouse", warehouse, phase="stored" if minute == 1 else None, step=0)
-        assert forks.finish()[0] == (-signal.SIGKILL if minute == 1 else 0)
-        assert minute != 1 or len(list(warehouse.glob("store/int_drive_hours/*/*.parquet"))) == 2
-    forks.close()
-    assert compare(compute(folders), warehouse / "warehouse.duckdb") == []
+    assert differences_after_kills(tmp_path, deliveries, "--daily") == []
 
 
 @pytest.mark.proof
 def test_daily_relations_are_made_by_the_build_after_a_killed_one(tmp_path: Path) -> None:
     """A day that is over changes, by a row or an event that came late, or drives change their kind; the builds are the hourly ones."""
 
-    def hour(at: datetime, latency_us: float) -> list[dict]:
-        said = {"raid_group_id": "g", "read_ios": 10, "write_ios": 0}
-        return [
-            dict.fromkeys(SCHEMAS["drive_hours"])
-            | {**said, "hour_utc": at, "drive_id": f"d{drive}", "read_latency_us": 500.0 if drive else latency_us}
-            for drive in range(5)
-        ]
+    def slow(number: int, latency_us: float) -> list[dict]:
+        return hour(datetime(2026, 1, 5) + timedelta(hours=number), [latency_us, *[500.0] * 4])
 
-    def drives(kind: str, minute: int) -> list[dict]:
-        said = {"raid_group_id": "g", "role": "data", "kind": kind, "collected_at": datetime(2026, 1, 6, 3, minute)}
-        return [dict.fromkeys(SCHEMAS["drives"]) | {**said, "drive_id": f"d{drive}"} for drive in range(5)]
-
-    hours = [row for number in range(21, 27) for row in hour(datetime(2026, 1, 5) + timedelta(hours=number), 500.0 * (1 + number % 3))]
     event = {"drive_id": "d0", "event_type": "media_error", "occurred_at": datetime(2026, 1, 5, 21, 30)}
-    late: list[tuple[str, Records]] = [
-        ("made", (hour(datetime(2026, 1, 5, 20), 5000.0), [], [])),
+    deliveries: list[tuple[str | None, Records]] = [
+        (None, ([row for number in range(21, 27) for row in slow(number, 500.0 * (1 + number % 3))], inventory("disk", 0), [])),
+        ("made", (slow(20, 5000.0), [], [])),
         ("made", ([], [], [dict.fromkeys(SCHEMAS["drive_events"]) | event])),
-        ("made", ([], drives("ssd", 1), [])),
-        ("relations", (hour(datetime(2026, 1, 5, 19), 5000.0), [], [])),
-        ("swap", (hour(datetime(2026, 1, 5, 18), 5000.0), [], [])),
+        ("made", ([], inventory("ssd", 1), [])),
+        ("relations", (slow(19, 5000.0), [], [])),
+        ("swap", (slow(18, 5000.0), [], [])),
     ]
-    option = ("--warehouse", tmp_path / "warehouse")
-    folders = [write_bundle((hours, drives("disk", 0), []), tmp_path / "first", "parquet")]
-    forks = Forks(tmp_path / "forks")
-    forks.run("ingest", "bundle", folders[0], *option)
-    forks.run("build", *option)
-    for number, (phase, records) in enumerate(late):
-        folders.append(write_bundle(records, tmp_path / f"late-{number}", "parquet"))
-        forks.run("ingest", "bundle", folders[-1], *option)
-        forks.start("build", *option, phase=phase, step=0)
-        assert forks.finish()[0] == -signal.SIGKILL, number
-        forks.run("build", *option)
-        assert compare(compute(folders), tmp_path / "warehouse/warehouse.duckdb") == [], number
-    forks.close()
-
-
-@pytest.mark.soak
-@pytest.mark.xdist_group("killed-1")
-def test_a_build_without_room_or_over_a_damaged_file_is_done_again(site: Site) -> None:
-    """A full disk, then a file of raw that was cut off: said, nothing published, and done when it can be."""
-    build = ("build", "--daily", *site.option)
-    site.forks.run(*build)
-    before = site.expected()
-    site.deliver()
-    code, said = site.forks.said(*build, strain=Strain(file_bytes=20_000))
-    assert code == 1 and f"{site.warehouse}: no room on the disk" in said and "make room, then run it again" in said, said
-    assert compare(before, site.published) == []
-    code, said = site.forks.said(*build)
-    if code:
-        # the limit cuts through blocks of the build database that a full disk would have room for; who finds one torn is told what to do
-        assert f"{site.warehouse}/build/build.duckdb: cannot be opened (" in said and "`drivetail build --full-refresh`" in said, said
-        assert compare(before, site.published) == []
-        site.forks.run(*build, "--full-refresh")
-    before = site.expected()
-    assert compare(before, site.published) == []
-    site.deliver()
-    raw = next(list_deliveries(site.warehouse)[-1].path.glob("drive_hours/*.parquet"))
-    good = raw.read_bytes()
-    raw.write_bytes(good[: len(good) // 2])
-    code, said = site.forks.said(*build)
-    assert code == 1 and f"{raw}: cannot be read (" in said and "put it back from a copy" in said, said
-    raw.write_bytes(good)
-    assert compare(before, site.published) == []
-    site.forks.run(*build)
-    assert compare(site.expected(), site.published) == []
-    site.check_readers()
+    assert differences_after_kills(tmp_path, deliveries) == []
 
 
 @pytest.mark.soak

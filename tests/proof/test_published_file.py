@@ -234,29 +234,6 @@ def clean_up_at_once(warehouse: Warehouse, current: Publication) -> None:
         clean_up(warehouse, current.publication_id, connection, keep_seconds=0)
 
 
-@pytest.mark.soak
-def test_a_deleted_or_corrupt_file_is_made_again(fleet: Fleet) -> None:
-    for damage in (lambda path: path.unlink(), lambda path: replace(path, b"not a database"), lambda path: replace(path, b"")):
-        damage(fleet.warehouse.published)
-        fleet.build()
-        fleet.check()
-
-
-@pytest.mark.soak
-def test_damage_through_the_hard_link_is_made_good(fleet: Fleet) -> None:
-    """The published file and its copy under publications/ are one file under two names: who writes into one damages both."""
-    fleet.warehouse.published.chmod(0o600)
-    fleet.warehouse.published.write_bytes(b"not a database")
-    fleet.build()
-    fleet.check()
-
-
-def replace(path: Path, content: bytes) -> None:
-    """Another file in the place of a file, which is a hard link and stays whole under its other name."""
-    path.unlink()
-    path.write_bytes(content)
-
-
 def test_a_moved_warehouse_says_so_and_works_after_a_build(fleet: Fleet) -> None:
     old = fleet.warehouse.root
     moved = Warehouse(old.with_name("moved"))
