@@ -15,18 +15,23 @@ class Page(HTMLParser):
         self.text = path.read_text(encoding="utf-8")
         self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.words = ""
-        self.is_script = False
+        self.scripts: list[str] = []
+        self._open = ""
         self.feed(self.text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append((tag, dict(attrs)))
-        self.is_script = tag in {"script", "style"}
+        self._open = tag
+        if tag == "script":
+            self.scripts.append("")
 
     def handle_endtag(self, tag: str) -> None:
-        self.is_script = False
+        self._open = ""
 
     def handle_data(self, data: str) -> None:
-        if not self.is_script:
+        if self._open == "script":
+            self.scripts[-1] += data
+        elif self._open != "style":
             self.words += data
 
     def metrics(self) -> dict[str, str | None]:

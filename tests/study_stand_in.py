@@ -176,14 +176,9 @@ def publish_study(root: Path, *, is_empty: bool = False) -> Warehouse:
         points = [(figure, curve, seq, x, y) for seq, (figure, curve, x, y) in enumerate(PAPER_CURVES)]
         fill(connection, "study.study_paper_curves (figure varchar, curve varchar, seq bigint, x double, y double)", points)
         connection.execute("create schema raw; create table raw.publication as from marts.publication")
-    publish_record(warehouse, models_version())
+    warehouse.publications.mkdir()
+    (warehouse.publications / f"{PUBLICATION_ID}.json").write_text(json.dumps({"models": models_version()}))
     return warehouse
-
-
-def publish_record(warehouse: Warehouse, version: str) -> None:
-    """Write down which models have made the publication."""
-    warehouse.publications.mkdir(exist_ok=True)
-    (warehouse.publications / f"{PUBLICATION_ID}.json").write_text(json.dumps({"models": version}))
 
 
 def fill(connection: duckdb.DuckDBPyConnection, table: str, rows: list[tuple[object, ...]]) -> None:

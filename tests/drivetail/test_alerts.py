@@ -6,7 +6,6 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -239,8 +238,3 @@ def test_one_alert_stands_for_the_drives_of_a_host(together: Warehouse) -> None:
     assert "h1" in ids(open_alerts(together))
     decide(together, ["d13"], "dismiss", by="ada", note="known")
     assert sorted(ids(open_alerts(together))) == ["d15", "d31", "v1"]
-
-
-def test_without_a_publication(tmp_path: Path) -> None:
-    told = drivetail("alerts", "-w", tmp_path)
-    assert told.exit_code == 1 and "nothing has landed" in told.stderr

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from datetime import datetime
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -56,11 +55,9 @@ def test_help_shows_no_format_string(name: str):
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_a_source_has_a_module_a_page_and_a_line_of_help(source: str):
+def test_a_source_has_its_functions_and_a_line_of_help(source: str):
     module = module_of(source)
-    assert find_spec(f"ingest.sources.{source.replace('-', '_')}")
     assert module.EXPECTED and callable(module.recognise) and callable(module.identity) and callable(module.land)
-    assert (ROOT / "docs" / "sources" / f"{source}.md").is_file()
     assert hasattr(module, "fetch") == (SOURCES[source].asked_options is not None)
     help_text = main.commands["ingest"].epilog
     assert help_text and SOURCES[source].help in help_text

@@ -233,35 +233,18 @@ def test_without_a_publication_the_rest_is_still_written(published: Published, t
     assert value(landed, "publication_usable") == 0
 
 
-def test_a_publication_of_an_earlier_release_says_what_to_run(published: Published, tmp_path: Path) -> None:
-    root = tmp_path / "w"
-    shutil.copytree(published.warehouse.root, root)
-    (root / "warehouse.duckdb").chmod(0o600)
-    with duckdb.connect(str(root / "warehouse.duckdb")) as connection:
-        connection.execute("update plan.root set root = ?", [str(root)])
-        connection.execute(f"comment on table plan.root is '{root}'")
+def test_a_publication_of_an_earlier_release_says_what_to_run(settled: Warehouse) -> None:
+    with duckdb.connect(str(settled.published)) as connection:
         connection.execute("drop table status.fct_recent_slowness")
-    (record,) = (root / "publications").glob("*.json")
+    (record,) = settled.publications.glob("*.json")
     record.write_text(record.read_text().replace('"models": "', '"models": "other'))
     with pytest.raises(QueryError, match=r"by another release, .* run `drivetail build`"):
-        metrics_text(Warehouse(root))
+        metrics_text(settled)
 
 
-def test_names_of_telemetry_are_escaped(published: Published, tmp_path: Path) -> None:
-    root = tmp_path / "w"
-    shutil.copytree(published.warehouse.root, root)
-    (root / "warehouse.duckdb").chmod(0o600)
+def test_names_of_telemetry_are_escaped(settled: Warehouse) -> None:
     hostile = 'd"} 9\ndrivetail_problems{x="\\'
-    with duckdb.connect(str(root / "warehouse.duckdb")) as connection:
-        connection.execute("update plan.root set root = ?", [str(root)])
-        connection.execute(f"comment on table plan.root is '{root}'")
-        connection.execute(
-            "create or replace table status.fct_recent_slowness as select 1 as slowness_rank, $$"
-            + hostile
-            + "$$ as drive_id, 'disk' as kind,"
-            " null as model, null as host, null as device, null as slot,"
-            " 'g' as raid_group_id, timestamp '2026-01-05' as hour_utc, 2.5 as slowdown, 1 as slow_hours"
-        )
-    found = samples(metrics_text(Warehouse(root)))
-    (drive,) = [dict(labels)["drive_id"] for (name, labels) in found if name == "drivetail_drive_slowdown_ratio"]
-    assert drive == hostile
+    with duckdb.connect(str(settled.published)) as connection:
+        connection.execute("update status.fct_recent_slowness set drive_id = ? where slowness_rank = 1", [hostile])
+    found = samples(metrics_text(settled))
+    assert hostile in {dict(labels)["drive_id"] for (name, labels) in found if name == "drivetail_drive_slowdown_ratio"}

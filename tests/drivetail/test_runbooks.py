@@ -1,4 +1,4 @@
-"""The runbooks speak of messages that there are, every page can be found, and every alert of Prometheus has its row."""
+"""The runbooks speak of messages that there are, and every page can be found."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-import yaml
 
 from engine.warehouse import Warehouse
 from tests.drivetail.conftest import drivetail
@@ -91,13 +90,6 @@ def test_the_index_has_every_page_and_every_row_its_page() -> None:
 @pytest.mark.parametrize("page", [page.name for page in sorted(PAGES.glob("*.md")) if page.name != "README.md"])
 def test_a_page_says_when_it_was_followed(page: str) -> None:
     assert re.match(r"Last followed on \d{4}-\d\d-\d\d", (PAGES / page).read_text(encoding="utf-8").strip().splitlines()[-1])
-
-
-def test_every_alert_of_prometheus_has_its_row() -> None:
-    rules = yaml.safe_load((ROOT / "deploy/prometheus/drivetail.rules.yml").read_text())
-    alerts = {rule["alert"] for group in rules["groups"] for rule in group["rules"]}
-    rows = (PAGES / "prometheus-alerts.md").read_text(encoding="utf-8").splitlines()
-    assert alerts == {found for row in rows for found in re.findall(r"^\| `(\w+)`", row)}
 
 
 def test_a_damaged_line_of_sent_alerts_is_removed_and_sent_again(settled: Warehouse) -> None:

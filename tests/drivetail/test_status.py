@@ -224,7 +224,7 @@ def test_nothing_published_and_nothing_landed(copied: Warehouse, tmp_path: Path)
     assert status.publication["state"] == "none"
     assert "drivetail build" in status.problems[0]
     nowhere = tmp_path / "nowhere"
-    for command in ("status", "status --json", "build", "maintain", "report", "alerts", "explain d1", "release 1 --by a --note b"):
+    for command in ("status", "status --json", "build", "maintain", "report", "alerts", "explain d1", "study", "release 1 --by a --note b"):
         refused = drivetail(*command.split(), "-w", nowhere)
         assert refused.exit_code == 1, command
         assert str(nowhere) in refused.stderr, command

@@ -19,7 +19,7 @@ COMPUTES = re.compile(
 )
 
 EXCEPTIONS = {
-    ("collect_window.py", "sum"): "adds the drive-hours of fct_recent_drives up",
+    ("collect_published.py", "sum"): "adds the drive-hours of fct_recent_drives up",
     ("content.py", "count"): "how many rows a listing has beside those it shows",
     ("drive.py", "count"): "explain: how many rows one drive has, how many intervals are not shown",
     ("drive.py", "max"): "explain: the last row of one drive",

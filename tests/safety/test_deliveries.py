@@ -119,40 +119,7 @@ def test_a_pipe_in_a_delivery_is_not_waited_for(tmp_path: Path) -> None:
     assert land(tmp_path, bundle).rows_accepted == 1
 
 
-# Archives: what leaves them, links and devices are tried in tests/ingest/test_malformed.py
-
-
-@pytest.mark.parametrize("name", ["../../../drives.csv", "/tmp/drivetail_attacked/drives.csv", "drives/../../../drives.csv"])
-@pytest.mark.parametrize("kind", ["zip", "tar"])
-def test_an_archive_writes_nowhere_else(tmp_path: Path, name: str, kind: str) -> None:
-    archive = tmp_path / "in" / f"a.{kind}"
-    archive.parent.mkdir()
-    content = b"drive_id,raid_group_id\nd1,g1\n"
-    if kind == "zip":
-        with zipfile.ZipFile(archive, "w") as zipped:
-            zipped.writestr(name, content)
-    else:
-        with tarfile.open(archive, "w") as tarred:
-            info = tarfile.TarInfo(name)
-            info.size = len(content)
-            tarred.addfile(info, io.BytesIO(content))
-    assert land(tmp_path, archive).unreadable
-    assert not Path("/tmp/drivetail_attacked").exists()
-    assert not list(tmp_path.rglob("*.csv"))
-
-
-def test_a_link_in_an_archive_and_a_file_behind_it_write_nowhere(tmp_path: Path) -> None:
-    archive, target = tmp_path / "a.tar", tmp_path / "target"
-    target.mkdir()
-    with tarfile.open(archive, "w") as tarred:
-        link = tarfile.TarInfo("drive_hours")
-        link.type, link.linkname = tarfile.SYMTYPE, str(target)
-        tarred.addfile(link)
-        info = tarfile.TarInfo("drive_hours/drive_hours.csv")
-        info.size = len(GOOD)
-        tarred.addfile(info, io.BytesIO(GOOD.encode()))
-    assert "link or device" in str(land(tmp_path, archive).unreadable[0].note)
-    assert not list(target.iterdir())
+# Archives: what leaves them, links and devices of a tar are tried in tests/ingest/test_malformed.py
 
 
 def test_a_link_in_a_zip_is_refused(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import pty
 import re
 import subprocess
 import sys
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from study_stand_in import HOSTILE, publish_study
 from engine.read import open_published
 from quality import write_pages
 from report import write_study
+from tests.pages import Page
 from tests.proof.support import ROOT
 
 pytestmark = pytest.mark.xdist_group("safety")
@@ -26,38 +26,11 @@ LIVELY = {"img", "svg", "iframe", "object", "embed", "form", "base"}
 """Elements that fetch or do something; no page of ours has one."""
 
 
-class Elements(HTMLParser):
-    """A page as a browser parses it: its elements, the text that is read, and the scripts that are run."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.words = ""
-        self.scripts: list[str] = []
-        self._open = ""
-        self.feed(path.read_text(encoding="utf-8"))
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        self._open = tag
-        if tag == "script":
-            self.scripts.append("")
-
-    def handle_endtag(self, tag: str) -> None:
-        self._open = ""
-
-    def handle_data(self, data: str) -> None:
-        if self._open == "script":
-            self.scripts[-1] += data
-        elif self._open != "style":
-            self.words += data
-
-
-def check_inert(page: Elements) -> None:
+def check_inert(page: Page) -> None:
     """Nothing that was delivered has become an element, an attribute or a script, or turns the direction of text."""
-    assert not set("\u202e\u2066") & set(page.words + repr(page.elements))
+    assert not set("\u202e\u2066") & set(page.words + repr(page.tags))
     assert not [script for script in page.scripts if re.search(r"(?<!\\)(\\\\)*\\u20(2e|66)", script[:1_000_000])]
-    for tag, attributes in page.elements:
+    for tag, attributes in page.tags:
         assert tag not in LIVELY, (tag, attributes)
         for name, value in attributes.items():
             assert not name.startswith("on"), (tag, attributes)
@@ -82,7 +55,7 @@ def test_the_marts_hold_the_names_as_they_came(attacked: Attacked) -> None:
 
 
 def test_the_weekly_report_is_inert(attacked: Attacked) -> None:
-    page = Elements(attacked.report)
+    page = Page(attacked.report)
     check_inert(page)
     assert SLOW in page.words
     assert GROUP in page.words
@@ -90,13 +63,13 @@ def test_the_weekly_report_is_inert(attacked: Attacked) -> None:
 
 
 def test_the_study_page_is_inert(tmp_path: Path) -> None:
-    page = Elements(write_study(publish_study(tmp_path / "warehouse"), tmp_path / "study.html"))
+    page = Page(write_study(publish_study(tmp_path / "warehouse"), tmp_path / "study.html"))
     check_inert(page)
     assert HOSTILE in page.words
 
 
 def test_the_page_of_the_gate_is_inert(attacked: Attacked) -> None:
-    page = Elements(write_pages(attacked.warehouse.root))
+    page = Page(write_pages(attacked.warehouse.root))
     check_inert(page)
     assert str(attacked.bundle) in page.words
 
