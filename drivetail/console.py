@@ -184,6 +184,15 @@ def table(rows: Sequence[Row], columns: Columns, count: int | None = None) -> st
     return shown + (f"\n... and {human(more)} more" if more > 0 else "")
 
 
+def known(rows: Sequence[Row], columns: Columns) -> Columns:
+    """The columns in which some row has a value: a fleet whose inventory names no host has no column for it."""
+    return {
+        name: column
+        for name, column in columns.items()
+        if any(row[column if isinstance(column, str) else column[0]] is not None for row in rows)
+    }
+
+
 def table_with_files(rows: Sequence[Row], columns: Columns, count: int | None = None) -> str:
     """The same of rows that name a `file`: the table shows its number, a legend below it the path, which would not fit."""
     numbers = {name: number for number, name in enumerate(dict.fromkeys(row["file"] for row in rows if row["file"] is not None), 1)}
@@ -207,18 +216,6 @@ def as_csv(rows: Sequence[Row]) -> str:
 
 def ingest_table(files: Sequence[FileResult]) -> str:
     """Print the outcome of an ingest, file by file."""
-    columns = ["file", "records", "status", "in", "accepted", "rejected", "duplicate", "superseded"]
-    rows = [
-        [
-            file.file,
-            file.record_kind,
-            file.status,
-            file.rows_delivered,
-            file.rows_accepted,
-            file.rows_rejected,
-            file.rows_duplicate,
-            file.rows_superseded,
-        ]
-        for file in files
-    ]
-    return render(columns, rows)
+    counts = {"in": "delivered", **{name: name for name in ("accepted", "rejected", "duplicate", "superseded")}}
+    columns: Columns = {"file": "file", "records": "record_kind", "status": "status"}
+    return table([vars(file) for file in files], columns | {heading: f"rows_{name}" for heading, name in counts.items()})

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from drivetail.console import Columns, table
+from drivetail.console import Columns, known, table
 from engine.read import QueryError, Row, fetch, publication_of
 from engine.warehouse import Warehouse
 from report.words import NO_BACKTEST, counted_noun, named_drive, place
@@ -70,12 +70,7 @@ def candidates_table(rows: Sequence[Row]) -> str:
     rows = [{**row, "where": place(row) or None} for row in rows]
     since = f"{rows[0]['boundary_utc']:%Y-%m-%d} 00:00 UTC"
     head = f"{counted_noun(len(rows), 'drive')}; what each cost in the 28 days to {since}, and what a swap costs, in tail hours"
-    shown = {
-        name: column
-        for name, column in columns.items()
-        if any(row[column if isinstance(column, str) else column[0]] is not None for row in rows)
-    }
-    return "\n".join([head, table(rows, shown), "Why", *(f"{named_drive(row)}: {row['verdict_reason']}" for row in rows)])
+    return "\n".join([head, table(rows, known(rows, columns)), "Why", *(f"{named_drive(row)}: {row['verdict_reason']}" for row in rows)])
 
 
 def history_table(rows: Sequence[Row]) -> str:

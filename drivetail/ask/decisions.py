@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from drivetail.ask.explain.question import known_drive
-from drivetail.console import Columns, facts, table
+from drivetail.console import Columns, facts, known, table
 from engine.read import fetch, publication_of
 from engine.warehouse import Warehouse
 from ingest.contract.values import utc_now
@@ -108,14 +108,14 @@ def ticket_text(warehouse: Warehouse, drives: Sequence[str]) -> str:
             since = f" Slow since {to_minute(todo['since_utc'])} UTC." if todo["since_utc"] else ""
             device, group = row["device"] and f"/dev/{row['device'].split(', ')[0]}", row["current_raid_group_id"]
             size = row["capacity_bytes"] and f"{row['capacity_bytes'] / 10**12:.3g} TB"
-            known = [
+            described = [
                 *((name.capitalize(), row[name]) for name in ("site", "host", "device", "enclosure", "slot")),
                 ("Serial", row["drive_id"]),
                 ("Model", ", ".join(part for part in (row["vendor"], row["model"], size) if part) or None),
                 ("RAID group", group and f"{group}{' (guessed: all drives of its host)' if row['is_group_guessed'] else ''}"),
             ]
             text = TICKET.format(
-                name=named_drive(row), where=facts(known), why=f"{todo['why']}{since}", drive_id=row["drive_id"],
+                name=named_drive(row), where=facts(described), why=f"{todo['why']}{since}", drive_id=row["drive_id"],
                 serial=f"smartctl -i {device}" if device else "its label",
                 group=f"RAID group {group}" if group else "its array",
                 blink=f"; ledctl locate={device} lets its slot blink" if device else "",
@@ -189,12 +189,7 @@ def render_decisions(decisions: pl.DataFrame) -> str:
         }
         for row in decisions.to_dicts()
     ]
-    known = {
-        heading: column
-        for heading, column in columns.items()
-        if any(row[column if isinstance(column, str) else column[0]] is not None for row in rows)
-    }
-    return "\n".join([counted_noun(len(rows), "decision"), table(rows, known)])
+    return "\n".join([counted_noun(len(rows), "decision"), table(rows, known(rows, columns))])
 
 
 def _percent(ratio: float) -> str:

@@ -5,24 +5,14 @@ from __future__ import annotations
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from drivetail.cli.options import (
-    INSTANT,
-    POLICIES,
-    Failure,
-    format_option,
-    warehouse_option,
-)
+from drivetail.cli.options import INSTANT, POLICIES, Failure, format_option, warehouse_option
 from drivetail.console import as_csv, as_json, pass_on, progress, say
 from engine.warehouse import Warehouse
 from ingest.contract.values import DRIVE_KINDS
 from report.words import counted_noun, human
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.command()

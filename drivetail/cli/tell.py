@@ -5,22 +5,13 @@ from __future__ import annotations
 import sys
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from drivetail.cli.options import (
-    Failure,
-    format_option,
-    not_blank,
-    warehouse_option,
-)
+from drivetail.cli.options import Failure, format_option, not_blank, warehouse_option
 from drivetail.console import as_json, pass_on, say
 from engine.warehouse import Warehouse
 from report.words import counted_noun
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.command()

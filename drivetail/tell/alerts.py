@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 import duckdb
 
 from drivetail.ask.decisions import DISMISS, Decision, latest_decisions
-from drivetail.console import Columns, as_csv, table
+from drivetail.console import Columns, as_csv, known, table
 from engine.read import Row, fetch, publication_of
 from engine.warehouse import Warehouse
 from ingest.contract.values import utc_now
@@ -182,8 +182,8 @@ def _is_same(alert: Alert, said: Record) -> bool:
     if (alert.subject_type, alert.subject_id, alert.reason) != (said["subject_type"], said["subject_id"], said["reason"]):
         return False
     raised_at, first, last = (datetime.fromisoformat(said[name]) for name in ("raised_at", "first_slow_hour_utc", "last_slow_hour_utc"))
-    known = datetime.fromisoformat(said.get("reopened_at") or said["raised_at"])
-    if alert.reopened_at is not None and known + SAME_WITHIN < alert.reopened_at and last < alert.reopened_at:
+    since = datetime.fromisoformat(said.get("reopened_at") or said["raised_at"])
+    if alert.reopened_at is not None and since + SAME_WITHIN < alert.reopened_at and last < alert.reopened_at:
         return False
     if abs(alert.raised_at - raised_at) <= SAME_WITHIN:
         return True
@@ -371,12 +371,8 @@ def render_alerts(alerts: Sequence[Alert], *, with_all: bool = False) -> str:
     }
     if with_all:
         columns["shown"] = "shown"
-    # a fleet whose inventory names no host has no column for it
-    known = {
-        heading: key for heading, key in columns.items() if any(row[key if isinstance(key, str) else key[0]] is not None for row in rows)
-    }
     checks = [f"{number:>{len(str(len(alerts)))}}. {alert.check}" for number, alert in enumerate(alerts, 1)]
-    return "\n".join([counted_noun(len(alerts), "open alert"), table(rows, known), "To check", *checks])
+    return "\n".join([counted_noun(len(alerts), "open alert"), table(rows, known(rows, columns)), "To check", *checks])
 
 
 def _shown(alert: Alert) -> str:

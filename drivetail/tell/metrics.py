@@ -7,7 +7,7 @@ Every number is a mart's, the status' or a record's of the warehouse; here they 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -59,10 +59,9 @@ def _registry(warehouse: Warehouse, now: datetime | None) -> CollectorRegistry:
         *_of_raw(status),
         *_of_freshness(status),
         *_of_durations(warehouse, status),
-        *_of_fleet(warehouse, status),
-        *_of_alerts(warehouse, status),
-        *_of_candidates(warehouse, status),
     ]
+    if status.publication["state"] == "published":
+        content += [*_of_fleet(warehouse), *_of_alerts(warehouse), *_of_candidates(warehouse)]
     registry = CollectorRegistry()
     registry.register(_Collected(content))
     return registry
@@ -93,11 +92,12 @@ def _end_of(hour: datetime | None) -> datetime | None:
     return None if hour is None else min(hour, datetime.max - HOUR) + HOUR
 
 
-def _labelled(metric: Any, labels: Mapping[str, str], value: str, rows: Iterable[Row]) -> Metric:
-    """Rows as samples of one metric. labels: label -> key of the row; value: key of the row."""
+def _series(name: str, help_: str, labels: Sequence[str], value: str, rows: Iterable[Row], family: Any = GaugeMetricFamily) -> Metric:
+    """Rows as samples of one metric; labels and value are keys of the row."""
+    metric = family(f"drivetail_{name}", help_, labels=labels)
     for row in rows:
         if row[value] is not None:
-            metric.add_metric(["" if row[key] is None else str(row[key]) for key in labels.values()], row[value])
+            metric.add_metric(["" if row[key] is None else str(row[key]) for key in labels], row[value])
     return metric  # type: ignore[no-any-return]
 
 
@@ -125,13 +125,11 @@ def _of_status(status: Status) -> Iterator[Metric]:
 
 def _of_raw(status: Status) -> Iterator[Metric]:
     landed = status.landed
-    labels = {"source": "source", "record_kind": "record_kind"}
     rows = [row for row in landed["by_source"] if row["status"] == "landed"]
     for name, (family, help_) in ROWS.items():
-        yield _labelled(family(f"drivetail_rows_{name}", help_, labels=list(labels)), labels, name, rows)
+        yield _series(f"rows_{name}", help_, ("source", "record_kind"), name, rows, family)
     files = [{"status": state, "count": count} for state, count in landed["files"].items()]
-    help_ = "Files that were delivered, landed or unreadable."
-    yield _labelled(CounterMetricFamily("drivetail_files", help_, labels=["status"]), {"status": "status"}, "count", files)
+    yield _series("files", "Files that were delivered, landed or unreadable.", ("status",), "count", files, CounterMetricFamily)
     yield CounterMetricFamily("drivetail_deliveries", "Deliveries that have landed.", value=landed["delivery_count"])
     last = landed["last_delivery"]
     yield from _instant("last_delivery", "When the last delivery landed", last and last["ingested_at"])
@@ -148,8 +146,7 @@ def _of_freshness(status: Status) -> Iterator[Metric]:
     yield from _gauge("drives_silent", "Drives of the inventory that are missing in their RAID group.", freshness["silent_drives"]["count"])
     help_ = "How far a RAID group is behind the fleet's last hour; only those that are, at most the first 200."
     rows = [{**row, "seconds": None if row["lag_hours"] is None else row["lag_hours"] * HOUR.total_seconds()} for row in groups["rows"]]
-    labels = {"raid_group_id": "raid_group_id"}
-    yield _labelled(GaugeMetricFamily("drivetail_raid_group_lag_seconds", help_, labels=list(labels)), labels, "seconds", rows)
+    yield _series("raid_group_lag_seconds", help_, ("raid_group_id",), "seconds", rows)
 
 
 def _of_durations(warehouse: Warehouse, status: Status) -> Iterator[Metric]:
@@ -163,7 +160,7 @@ def _of_durations(warehouse: Warehouse, status: Status) -> Iterator[Metric]:
         yield from _gauge("build_duration_seconds", "How long the build of the last publication took.", record.get("build_seconds"))
         rows = [{"model": model, "seconds": seconds} for model, seconds in record.get("model_seconds", {}).items()]
         help_ = "How long each model took in the build of the last publication, with its tests."
-        yield _labelled(GaugeMetricFamily("drivetail_model_duration_seconds", help_, labels=["model"]), {"model": "model"}, "seconds", rows)
+        yield _series("model_duration_seconds", help_, ("model",), "seconds", rows)
 
 
 def _record(path: Path) -> dict[str, Any]:
@@ -175,10 +172,8 @@ def _record(path: Path) -> dict[str, Any]:
         raise QueryError(f"{path}: cannot be read ({error}); it never changes once written, restore it from a copy") from error
 
 
-def _of_fleet(warehouse: Warehouse, status: Status) -> Iterator[Metric]:
+def _of_fleet(warehouse: Warehouse) -> Iterator[Metric]:
     """The fleet's last day: how often RAID groups met a slow drive, and the slowest drives."""
-    if status.publication["state"] != "published":
-        return
     with publication_of(warehouse) as connection:
         tails = fetch(connection, "select * from status.fct_recent_tails order by kind")
         drives = fetch(connection, "select * from status.fct_recent_slowness order by slowness_rank")
@@ -190,40 +185,30 @@ def _of_fleet(warehouse: Warehouse, status: Status) -> Iterator[Metric]:
         ("slow_samples", "slow_drive_hours", "Slow drive-hours of the last day."),
         ("slow_ratio", "slow_ratio", "Share of slow drive-hours of the last day."),
     ):
-        yield _labelled(GaugeMetricFamily(f"drivetail_{name}", help_, labels=["kind"]), {"kind": "kind"}, key, tails)
-    labels = {name: name for name in ("drive_id", "raid_group_id", "kind", "model", "host", "device", "slot")}
+        yield _series(name, help_, ("kind",), key, tails)
+    labels = ("drive_id", "raid_group_id", "kind", "model", "host", "device", "slot")
     help_ = "Greatest slowdown of the last day against the drives of the same RAID group; the 200 slowest, if at least mildly slow."
-    yield _labelled(GaugeMetricFamily("drivetail_drive_slowdown_ratio", help_, labels=list(labels)), labels, "slowdown", drives)
+    yield _series("drive_slowdown_ratio", help_, labels, "slowdown", drives)
 
 
-def _of_alerts(warehouse: Warehouse, status: Status) -> Iterator[Metric]:
+def _of_alerts(warehouse: Warehouse) -> Iterator[Metric]:
     """The open alerts, as `drivetail alerts` lists them: 1 each, for Alertmanager to notify, group and silence."""
-    if status.publication["state"] != "published":
-        return
     alerts = open_alerts(warehouse)
     yield from _gauge("slow_alerts", "Open alerts; drivetail_slow_alert has at most the latest 200.", len(alerts))
-    labels = {
-        name: name
-        for name in ("reason", "subject_type", "subject_id", "raid_group_id", "host", "device", "enclosure", "slot", "kind", "model")
-    }
-    rows = [{**{name: getattr(alert, name) for name in labels}, "is_open": 1} for alert in alerts[:MAX_SERIES]]
+    labels = ("reason", "subject_type", "subject_id", "raid_group_id", "host", "device", "enclosure", "slot", "kind", "model")
+    rows = [{**vars(alert), "is_open": 1} for alert in alerts[:MAX_SERIES]]
     help_ = "Drives, hosts, enclosures and RAID groups that have become slow; not those dismissed or covered by another alert."
-    yield _labelled(GaugeMetricFamily("drivetail_slow_alert", help_, labels=list(labels)), labels, "is_open", rows)
+    yield _series("slow_alert", help_, labels, "is_open", rows)
 
 
-def _of_candidates(warehouse: Warehouse, status: Status) -> Iterator[Metric]:
+def _of_candidates(warehouse: Warehouse) -> Iterator[Metric]:
     """The drives that `drivetail candidates` lists, with the tail hours that each cost and that a swap costs."""
-    if status.publication["state"] != "published":
-        return
     candidates = list_candidates(warehouse)
     yield from _gauge("candidates", "Drives to replace, watch or check; the series of each are of the first 200.", len(candidates))
-    labels = {
-        name: name for name in ("drive_id", "verdict", "decision", "raid_group_id", "host", "device", "enclosure", "slot", "kind", "model")
-    }
+    labels = ("drive_id", "verdict", "decision", "raid_group_id", "host", "device", "enclosure", "slot", "kind", "model")
     for name, column, help_ in (
         ("own_tail", "own_tail_hours_28d", "Tail hours, in seconds, that a drive cost in 28 days; `drivetail candidates` says why."),
         ("cost_tail", "cost_tail_hours", "What replacing a drive costs, in seconds of tail hours."),
     ):
-        metric = GaugeMetricFamily(f"drivetail_candidate_{name}_seconds", help_, labels=list(labels))
         rows = [{**row, "seconds": row[column] * HOUR.total_seconds()} for row in candidates[:MAX_SERIES]]
-        yield _labelled(metric, labels, "seconds", rows)
+        yield _series(f"candidate_{name}_seconds", help_, labels, "seconds", rows)

@@ -1,4 +1,4 @@
-"""What can be missing: dbt, which only those need who write models, and the lab, a project of its own."""
+"""Commands without dbt, which only those need who write models, and without the lab, a project of its own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PRODUCTION = (
     "build --daily", "build --full-refresh", "alerts", "candidates", "metrics", "maintain", "export fleet.duckdb",
     "prune --older-than 100d --dry-run",
 )  # fmt: skip
-"""What runs every hour or day too."""
+"""Commands of every hour or day, too."""
 
 
 @pytest.mark.parametrize(("package", "commands", "needs_it"), [("dbt", PRODUCTION, "docs --out tables.html"), ("lab", (), "lab status")])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 
@@ -39,9 +38,10 @@ class Status:
     - freshness (null without a publication): last_hour_utc of the fleet, lagging_groups, silent_drives, drives_without_inventory:
       listings; stopped_group_count of the lagging groups have stopped reporting.
     - inventory (null without a publication): contradictions: drives whose rows name another group than inventory; the row wins.
-      Of drives that hosts see: unnamed_drives (known by device only), guessed_groups (drives whose group is only their host),
-      disagreements of sources (drive_id, attribute, believed, said); of attribute `serial` drive_id is a device or a wwn.
-      unjudged_hosts: host, reason, drive_count, drives.
+      Of drives that hosts see: unnamed_drives (known by device only in their last hour), guessed_groups (drives whose group is only their
+      host), disagreements of sources (drive_id, attribute, believed, said); of attribute `serial` drive_id is a device or a wwn.
+      shared_serials: those that name no drive. unknown_kinds, mixed_groups: who has peers of which kind. unjudged_hosts: host, reason,
+      drive_count, drives. fewest_drives: data drives below which a RAID group is compared with nothing.
     - window (null without a publication): first_hour_utc, last_hour_utc of the drive-hours that were looked at; drive_hours by outcome
       (`with a slowdown`, or why there is none), groups_with_gaps, drives_with_gaps,
       paths (drive_id, host, device, path_hours).
@@ -74,10 +74,10 @@ class Status:
         return json.dumps(asdict(self), default=plain, indent=2)
 
 
-def listing(connection: duckdb.DuckDBPyConnection, query: str, order: str, parameters: Sequence[object] | dict[str, object] = ()) -> Row:
+def listing(connection: duckdb.DuckDBPyConnection, query: str, order: str) -> Row:
     """How many rows a query has, and the first of them in an order."""
     limited = f"select *, count(*) over () as listing_count from ({query}) order by {order} limit {LISTED}"
-    rows = fetch(connection, limited, parameters)
+    rows = fetch(connection, limited)
     counts = [row.pop("listing_count") for row in rows]
     return {"count": counts[0] if counts else 0, "rows": rows}
 

@@ -11,30 +11,20 @@ from report.words import counted_noun, duration, human, to_minute
 SHOWN = 10
 """Rows that a listing of the text shows."""
 
+DRIVE: Columns = {"drive": "drive_id", "RAID group": "raid_group_id"}
+HOURS: Columns = {"first hour": "first_hour_utc", "last hour": "last_hour_utc"}
+
 
 def render_status(status: Status) -> str:
     """The status as text: titled blocks, most important first; a block that has nothing to say is one line or absent."""
     blocks = [_problems_block(status), _publication_block(status)]
-    if status.unbuilt["count"]:
-        title = "Landed, not yet built" if status.publication["state"] == "published" else "Landed, in no publication"
-        blocks.append(
-            block(
-                f"{title}: {counted_noun(status.unbuilt['count'], 'delivery', 'deliveries')}",
-                _list(
-                    status.unbuilt,
-                    {
-                        "delivery": "delivery_seq",
-                        "source": "source",
-                        "landed (UTC)": "ingested_at",
-                        "ago": ("age_hours", duration),
-                        "first hour": "first_hour_utc",
-                        "last hour": "last_hour_utc",
-                        "rows in": ("rows_delivered", human),
-                    },
-                ),
-                "run `drivetail build`",
-            )
-        )
+    title = "Landed, not yet built" if status.publication["state"] == "published" else "Landed, in no publication"
+    columns: Columns = {
+        "delivery": "delivery_seq", "source": "source", "landed (UTC)": "ingested_at", "ago": ("age_hours", duration), **HOURS,
+        "rows in": ("rows_delivered", human),
+    }  # fmt: skip
+    what = f"{title}: {counted_noun(status.unbuilt['count'], 'delivery', 'deliveries')}"
+    blocks += _listed(status.unbuilt, what, columns, after="run `drivetail build`", is_counted=False)
     blocks += [_quarantined_block(row) for row in status.quarantined["rows"][:SHOWN]]
     if status.quarantined["count"] > SHOWN:
         blocks.append(
@@ -43,10 +33,18 @@ def render_status(status: Status) -> str:
     if status.freshness is not None:
         blocks += _freshness_blocks(status.freshness, status.thresholds)
     blocks += _turned_away_blocks(status)
-    if status.inventory is not None and status.window is not None:
+    if status.inventory is not None and status.window is not None and status.window["last_hour_utc"] is not None:
         blocks += _window_blocks(status.inventory, status.window, status.thresholds)
     blocks.append(_landed_block(status))
     return "\n\n".join(blocks)
+
+
+def _listed(listing: Row, title: str, columns: Columns, *, before: str = "", after: str = "", is_counted: bool = True) -> list[str]:
+    """The block of a listing: its count in the title, lines before and after its first rows. None where it is empty."""
+    if not listing["count"]:
+        return []
+    title += f": {human(listing['count'])}" if is_counted else ""
+    return [block(title, before, table(listing["rows"][:SHOWN], columns, listing["count"]), after)]
 
 
 def _problems_block(status: Status) -> str:
@@ -91,191 +89,144 @@ def _quarantined_block(row: Row) -> str:
 
 
 def _freshness_blocks(freshness: Row, bounds: Row) -> list[str]:
-    last, groups, drives = freshness["last_hour_utc"], freshness["lagging_groups"], freshness["silent_drives"]
-    unknown = freshness["drives_without_inventory"]
-    hours: Columns = {"first hour": "first_hour_utc", "last hour": "last_hour_utc"}
+    groups, drives = freshness["lagging_groups"], freshness["silent_drives"]
     behind: Columns = {"last hour": "last_hour_utc", "behind": ("lag_hours", duration)}
-    blocks = []
-    if not groups["count"]:
-        blocks.append(f"RAID groups: none is more than {duration(bounds['lagging_hours'])} behind the fleet's last hour")
-    else:
-        blocks.append(
-            block(
-                f"RAID groups more than {duration(bounds['lagging_hours'])} behind the fleet's last hour, {to_minute(last)}: "
-                f"{human(groups['count'])}",
-                _list(groups, {"RAID group": "raid_group_id", "drives": "drive_count", **behind}),
-                "without a last hour: inventory names the group, but none of its rows ever arrived" if _has_never(groups) else "",
-            )
-        )
-    if drives["count"]:
-        blocks.append(
-            block(
-                f"Drives of the inventory without a row in their RAID group's last {duration(bounds['silent_hours'])}: "
-                f"{human(drives['count'])}",
-                _list(drives, {"drive": "drive_id", "RAID group": "raid_group_id", "role": "role", **behind}),
-                "without a last hour: it never reported" if _has_never(drives) else "",
-            )
-        )
-    if unknown["count"]:
-        blocks.append(
-            block(
-                f"Drives with rows but no inventory: {human(unknown['count'])} (they count as data drives)",
-                _list(unknown, {"drive": "drive_id", "RAID group": "raid_group_id", **hours}),
-            )
-        )
-    return blocks
+    lagging, last = duration(bounds["lagging_hours"]), to_minute(freshness["last_hour_utc"])
+    blocks = [] if groups["count"] else [f"RAID groups: none is more than {lagging} behind the fleet's last hour"]
+    blocks += _listed(
+        groups,
+        f"RAID groups more than {lagging} behind the fleet's last hour, {last}",
+        {"RAID group": "raid_group_id", "drives": "drive_count", **behind},
+        after="without a last hour: inventory names the group, but none of its rows ever arrived" if _has_never(groups) else "",
+    )
+    blocks += _listed(
+        drives,
+        f"Drives of the inventory without a row in their RAID group's last {duration(bounds['silent_hours'])}",
+        {**DRIVE, "role": "role", **behind},
+        after="without a last hour: it never reported" if _has_never(drives) else "",
+    )
+    unknown = freshness["drives_without_inventory"]
+    what = f"Drives with rows but no inventory: {human(unknown['count'])} (they count as data drives)"
+    return blocks + _listed(unknown, what, {**DRIVE, **HOURS}, is_counted=False)
 
 
 def _turned_away_blocks(status: Status) -> list[str]:
-    blocks = []
     reasons = status.rejected["reasons"]
+    rejected = "Rejected rows: none"
     if reasons:
-        blocks.append(
-            block(
-                f"Rejected rows: {human(status.rejected['count'])}",
-                table_with_files(
-                    [{**row, "written": "null" if row["value"] is None else repr(row["value"])} for row in reasons[: 2 * SHOWN]],
-                    {
-                        "rows": ("count", human),
-                        "source": "source",
-                        "column": "column",
-                        "reason": "reason",
-                        "last (UTC)": "last_rejected_at",
-                        "for example": "written",
-                        "row": "row",
-                    },
-                    len(reasons),
-                ),
-            )
-        )
-    else:
-        blocks.append("Rejected rows: none")
-    if status.unreadable_files["count"]:
-        blocks.append(
-            block(
-                f"Unreadable files: {human(status.unreadable_files['count'])}",
-                _list(
-                    status.unreadable_files,
-                    {
-                        "source": "source",
-                        "file": "file",
-                        "came (UTC)": "ingested_at",
-                        "why": "note",
-                        "landed since": ("is_replaced", lambda is_replaced: "yes" if is_replaced else "no"),
-                    },
-                ),
-            )
-        )
-    return blocks
+        columns: Columns = {
+            "rows": ("count", human), "source": "source", "column": "column", "reason": "reason", "last (UTC)": "last_rejected_at",
+            "for example": "written", "row": "row",
+        }  # fmt: skip
+        rows = [{**row, "written": "null" if row["value"] is None else repr(row["value"])} for row in reasons[: 2 * SHOWN]]
+        rejected = block(f"Rejected rows: {human(status.rejected['count'])}", table_with_files(rows, columns, len(reasons)))
+    files: Columns = {"source": "source", "file": "file", "came (UTC)": "ingested_at", "why": "note"}
+    files["landed since"] = ("is_replaced", lambda is_replaced: "yes" if is_replaced else "no")
+    return [rejected, *_listed(status.unreadable_files, "Unreadable files", files)]
 
 
 def _window_blocks(inventory: Row, window: Row, bounds: Row) -> list[str]:
-    if window["last_hour_utc"] is None:
-        return []
     span = f"(hours from {to_minute(window['first_hour_utc'])} on, the last {bounds['status_window_days']} days of the fleet)"
-    drive: Columns = {"drive": "drive_id", "RAID group": "raid_group_id"}
-    hours: Columns = {"first hour": "first_hour_utc", "last hour": "last_hour_utc"}
-    blocks = []
-    contradictions, groups, drives = inventory["contradictions"], window["groups_with_gaps"], window["drives_with_gaps"]
-    if contradictions["count"]:
-        blocks.append(
-            block(
-                f"Drives whose rows name another RAID group than inventory; the rows count: {human(contradictions['count'])}",
-                span,
-                _list(contradictions, {**drive, "by inventory": "inventory_raid_group_id", "hours": "hours", **hours}),
-            )
-        )
-    if (unjudged := inventory["unjudged_hosts"])["count"]:
-        drives_at = sum(row["drive_count"] for row in unjudged["rows"])
-        columns_unjudged: Columns = {"host": "host", "why": "reason", "drives": "drive_count", "which": ("drives", in_short)}
-        note = "behind a RAID controller the kernel sees the logical drive: no source here can show the drives behind it"
-        is_hidden = any(row["reason"] == "behind a RAID controller" for row in unjudged["rows"])
-        blocks.append(
-            block(
-                f"Not judged, or of no known kind: {counted_noun(drives_at, 'drive')}",
-                _list(unjudged, columns_unjudged),
-                note if is_hidden else "",
-            )
-        )
-    unnamed, guessed, disagreements = inventory["unnamed_drives"], inventory["guessed_groups"], inventory["disagreements"]
-    if unnamed["count"]:
-        what = f"Drives known by their device only: {human(unnamed['count'])}"
-        blocks.append(
-            block(what, "(ingest lsblk or smartctl of the host, or say it with `drivetail map`)", _list(unnamed, {**drive, **hours}))
-        )
-    if guessed["count"]:
-        what = f"Drives whose RAID group is only their host: {human(guessed['count'])}"
-        blocks.append(
-            block(
-                what,
-                "(run deploy/membership.sh on the host: POSIX shell, no Python; or say it with `drivetail map`)",
-                _list(guessed, {**drive, "last hour": "last_hour_utc"}),
-            )
-        )
-    if (kinds := inventory["unknown_kinds"])["count"]:
-        what = f"Drives of unknown kind, compared with each other, or with an array of one known kind: {human(kinds['count'])}"
-        how = "(ingest lsblk or smartctl of the host, give --kind, or say it with `drivetail map`)"
-        blocks.append(block(what, how, _list(kinds, {**drive, "last hour": "last_hour_utc"})))
-    if (mixed := inventory["mixed_groups"])["count"]:
-        what = "RAID groups of several kinds of drives, each kind compared among itself"
-        parts: Columns = {"named": "named_raid_group_id", "compared as": "raid_group_id", "kind": "peer_kind", "drives": "drive_count"}
-        fewest = inventory["fewest_drives"]
-        few = [row["raid_group_id"] for row in mixed["rows"][:SHOWN] if row["drive_count"] < fewest]
-        note = f"compared with nothing, of fewer than {fewest:g} drives: {', '.join(few)}" if few else ""
-        blocks.append(block(what, _list(mixed, parts), note))
-    if (shared := inventory["shared_serials"])["count"]:
-        what = f"Serials that several devices share, so that they name none: {human(shared['count'])}"
-        columns_shared: Columns = {"serial": "serial", "devices": "devices", "why": "reason"}
-        host, _, device = (shared["rows"][0]["devices"] or "HOST/DEVICE").split(", ")[0].rpartition("/")
-        how = "(each goes by HOST/DEVICE; to name one, give `drivetail map` a CSV file with a row for it, such as)"
-        row = ("host,device,drive_id", f"{host},{device},ITS-OWN-SERIAL")
-        blocks.append(block(what, _list(shared, columns_shared), how, *row))
-    if disagreements["count"]:
-        sides: Columns = {"drive": "drive_id", "attribute": "attribute", "believed": "believed", "said": "said"}
-        blocks.append(block(f"Sources disagree: {human(disagreements['count'])}", _list(disagreements, sides)))
-    if groups["count"]:
-        blocks.append(
-            block(
-                f"RAID groups with hours missing or without a valid median: {human(groups['count'])}",
-                span,
-                _list(
-                    groups,
-                    {
-                        "RAID group": "raid_group_id",
-                        "hours": "hours",
-                        "missing": "missing_hours",
-                        "no median": "hours_without_median",
-                        **hours,
-                    },
-                ),
-            )
-        )
-    if drives["count"]:
-        blocks.append(
-            block(
-                f"Drives without a row in hours that their RAID group has: {human(drives['count'])}",
-                span,
-                _list(drives, {**drive, "hours": "hours", "missing": "missing_hours", **hours}),
-            )
-        )
-    if (paths := window["paths"])["count"]:
-        of_paths: Columns = {"drive": "drive_id", "host": "host", "devices": "device", "hours added": "path_hours"}
-        blocks.append(block(f"Drives of several paths, added up: {human(paths['count'])}", _list(paths, of_paths)))
+    kinds = "(ingest lsblk or smartctl of the host, give --kind, or say it with `drivetail map`)"
+    unjudged = inventory["unjudged_hosts"]
+    judged = f"Not judged, or of no known kind: {counted_noun(sum(row['drive_count'] for row in unjudged['rows']), 'drive')}"
+    hidden = any(row["reason"] == "behind a RAID controller" for row in unjudged["rows"])
+    mixed, fewest = inventory["mixed_groups"], inventory["fewest_drives"]
+    few = [row["raid_group_id"] for row in mixed["rows"][:SHOWN] if row["drive_count"] < fewest]
+    shared = inventory["shared_serials"]
+    host, _, device = ((shared["rows"] or [{}])[0].get("devices") or "HOST/DEVICE").split(", ")[0].rpartition("/")
+    return [
+        *_listed(
+            inventory["contradictions"],
+            "Drives whose rows name another RAID group than inventory; the rows count",
+            {**DRIVE, "by inventory": "inventory_raid_group_id", "hours": "hours", **HOURS},
+            before=span,
+        ),
+        *_listed(
+            unjudged,
+            judged,
+            {"host": "host", "why": "reason", "drives": "drive_count", "which": ("drives", in_short)},
+            after="behind a RAID controller the kernel sees the logical drive: no source here can show the drives behind it"
+            if hidden
+            else "",
+            is_counted=False,
+        ),
+        *_listed(
+            inventory["unnamed_drives"],
+            "Drives known by their device only",
+            {**DRIVE, **HOURS},
+            before="(ingest lsblk or smartctl of the host, or say it with `drivetail map`)",
+        ),
+        *_listed(
+            inventory["guessed_groups"],
+            "Drives whose RAID group is only their host",
+            {**DRIVE, "last hour": "last_hour_utc"},
+            before="(run deploy/membership.sh on the host: POSIX shell, no Python; or say it with `drivetail map`)",
+        ),
+        *_listed(
+            inventory["unknown_kinds"],
+            "Drives of unknown kind, compared with each other, or with an array of one known kind",
+            {**DRIVE, "last hour": "last_hour_utc"},
+            before=kinds,
+        ),
+        *_listed(
+            mixed,
+            "RAID groups of several kinds of drives, each kind compared among itself",
+            {"named": "named_raid_group_id", "compared as": "raid_group_id", "kind": "peer_kind", "drives": "drive_count"},
+            after=f"compared with nothing, of fewer than {fewest:g} drives: {', '.join(few)}" if few else "",
+            is_counted=False,
+        ),
+        *_listed(
+            shared,
+            "Serials that several devices share, so that they name none",
+            {"serial": "serial", "devices": "devices", "why": "reason"},
+            after="(each goes by HOST/DEVICE; to name one, give `drivetail map` a CSV file with a row for it, such as)\n"
+            f"host,device,drive_id\n{host},{device},ITS-OWN-SERIAL",
+        ),
+        *_listed(
+            inventory["disagreements"],
+            "Sources disagree",
+            {"drive": "drive_id", "attribute": "attribute", "believed": "believed", "said": "said"},
+        ),
+        *_listed(
+            window["groups_with_gaps"],
+            "RAID groups with hours missing or without a valid median",
+            {"RAID group": "raid_group_id", "hours": "hours", "missing": "missing_hours", "no median": "hours_without_median", **HOURS},
+            before=span,
+        ),
+        *_listed(
+            window["drives_with_gaps"],
+            "Drives without a row in hours that their RAID group has",
+            {**DRIVE, "hours": "hours", "missing": "missing_hours", **HOURS},
+            before=span,
+        ),
+        *_listed(
+            window["paths"],
+            "Drives of several paths, added up",
+            {"drive": "drive_id", "host": "host", "devices": "device", "hours added": "path_hours"},
+        ),
+        *_outcomes_block(window, span),
+    ]
+
+
+def _outcomes_block(window: Row, span: str) -> list[str]:
+    """Outcomes of the drive-hours of the last days."""
     merged = {
         "another source, or another name of the drive, reported the same hour": window["merged"]["other_hours"],
         "another path to the drive, added up with the first": window["merged"]["path_hours"],
     }
     outcomes = [(row["outcome"], row["drive_hours"]) for row in window["drive_hours"]] + list(merged.items())
-    if total := sum(hours for _, hours in outcomes):
-        rows = [{"outcome": why, "drive_hours": hours, "share": f"{hours / total:7.2%}"} for why, hours in outcomes if hours]
-        columns: Columns = {"outcome": "outcome", "drive-hours": ("drive_hours", lambda count: f"{count:>11,}"), "  share": "share"}
-        undirected = window["slowdowns_without_directions"]
-        why = "their source gives one latency for both, or too few peers read or wrote"
-        note = f"{human(undirected)} of those with a slowdown have no slowdown of reads or of writes: {why}" if undirected else ""
-        days = f"those of another source, name or path are of whole days, from {window['merged']['first_day_utc']} on"
-        title = f"What became of {human(total)} accepted drive-hours"
-        blocks.append(block(title, span, table(rows, columns), note, days if any(merged.values()) else ""))
-    return blocks
+    total = sum(hours for _, hours in outcomes)
+    if not total:
+        return []
+    rows = [{"outcome": why, "drive_hours": hours, "share": f"{hours / total:7.2%}"} for why, hours in outcomes if hours]
+    columns: Columns = {"outcome": "outcome", "drive-hours": ("drive_hours", lambda count: f"{count:>11,}"), "  share": "share"}
+    undirected = window["slowdowns_without_directions"]
+    why = "their source gives one latency for both, or too few peers read or wrote"
+    note = f"{human(undirected)} of those with a slowdown have no slowdown of reads or of writes: {why}" if undirected else ""
+    days = f"those of another source, name or path are of whole days, from {window['merged']['first_day_utc']} on"
+    title = f"What became of {human(total)} accepted drive-hours"
+    return [block(title, span, table(rows, columns), note, days if any(merged.values()) else "")]
 
 
 def in_short(names: str) -> str:
@@ -332,10 +283,6 @@ def _landed_block(status: Status) -> str:
         if rolled_up
         else "",
     )
-
-
-def _list(listing: Row, columns: Columns) -> str:
-    return table(listing["rows"][:SHOWN], columns, listing["count"]) if listing["count"] else ""
 
 
 def _has_never(listing: Row) -> bool:
