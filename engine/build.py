@@ -93,7 +93,7 @@ def build(
     last publication then stays as it is.
     """
     report = on_progress or (lambda phase, done, total: None)
-    with only_builder(warehouse), explaining(warehouse):
+    with warehouse.only_builder(), explaining(warehouse):
         spark = SparkStore(warehouse, master) if target == "spark" else None
         if full_refresh:
             past = read_past(warehouse)
@@ -131,20 +131,16 @@ def _version(models: Models, thresholds: dict[str, Any]) -> str:
 
 def publish_store(warehouse: Warehouse) -> Publication:
     """Publish what is stored as it is: what has landed since waits for the next build. Where no build has finished, this is one."""
-    with only_builder(warehouse), explaining(warehouse), Build(warehouse) as made:
-        if made.defined is not None and not made.is_unfinished:
-            made.leave_for_later()
+    with warehouse.only_builder(), explaining(warehouse), Build(warehouse) as made:
+        made.leave_for_later()
         return made.run(must_publish=True).publication
 
 
 def make_study(warehouse: Warehouse) -> None:
     """Make the relations of the study and publish them, unless those that are published are of all days. What has landed since waits."""
-    with only_builder(warehouse), explaining(warehouse), Build(warehouse) as made:
-        if made.defined is not None and not made.is_unfinished:
-            made.leave_for_later()
-            if made.is_study_up_to_date and current_publication(warehouse) is not None:
-                return
-        made.run(asked=True)
+    with warehouse.only_builder(), explaining(warehouse), Build(warehouse) as made:
+        if not (made.leave_for_later() and made.is_study_up_to_date and current_publication(warehouse)):
+            made.run(asked=True)
 
 
 @contextmanager
@@ -164,13 +160,6 @@ def explaining(warehouse: Warehouse, read: Callable[[], Iterable[Path]] = list) 
         if why is None:
             raise
         raise (Hindered if isinstance(why, Shortage) else ModelError)(why) from error
-
-
-@contextmanager
-def only_builder(warehouse: Warehouse) -> Iterator[None]:
-    """Hold the builder's lock."""
-    with warehouse.only_builder():
-        yield
 
 
 def _cannot_compute(warehouse: Warehouse, past: Past, command: str) -> str:
@@ -268,17 +257,17 @@ class Build:
         """Day before which drive-hours are pruned."""
         return None if self.past is None else self.past.before_utc.date()
 
-    @property
-    def is_unfinished(self) -> bool:
-        """Whether an earlier build has begun with deliveries and not finished: what is stored may be half the new and half the old."""
+    def leave_for_later(self) -> bool:
+        """See those deliveries alone that a build has finished with. Returns: whether it can: where an earlier build has begun with
+        deliveries and not finished, what is stored may be half the new and half the old.
+        """
         query = "select count(*) from plan.new_deliveries where delivery_seq not in (select delivery_seq from state.finished_deliveries)"
-        return self.defined is not None and self.connection.execute(query).fetchall() != [(0,)]
-
-    def leave_for_later(self) -> None:
-        """See those deliveries alone that a build has finished with."""
+        if self.defined is None or self.connection.execute(query).fetchall() != [(0,)]:
+            return False
         new = set(self.new)
         self.deliveries = [delivery for delivery in self.deliveries if delivery not in new]
         self.new = []
+        return True
 
     def _digests_taken_in(self) -> dict[int, str]:
         """Number and digest of the deliveries that this build knows of."""

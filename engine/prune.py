@@ -9,7 +9,7 @@ from pathlib import Path
 
 import duckdb
 
-from engine.build import Build, explaining, only_builder
+from engine.build import Build, explaining
 from engine.plan import row_count
 from engine.publish import Publication, clean_up, current_publication
 from engine.read import QueryError, publication_of, published_files
@@ -58,7 +58,7 @@ def prune(warehouse: Warehouse, days: int, *, is_dry_run: bool = False, on_progr
     # a clock that is ahead must not take everything before it away
     last = min(last_hour, datetime.now(UTC).replace(tzinfo=None))
     before = datetime.combine((last - timedelta(days=days)).date(), time())
-    with ingest_lock(warehouse.root), only_builder(warehouse), explaining(warehouse), Build(warehouse, report) as build:
+    with ingest_lock(warehouse.root), warehouse.only_builder(), explaining(warehouse), Build(warehouse, report) as build:
         _check_settled(build)
         past = build.past
         if past is not None and past.before_utc >= before:

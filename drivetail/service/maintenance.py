@@ -16,7 +16,7 @@ from pathlib import Path
 
 import duckdb
 
-from engine.build import Build, explaining, only_builder
+from engine.build import Build, explaining
 from engine.errors import Hindered, ModelError
 from engine.nodes import STORED, WITH_DAYS
 from engine.plan import MAX_BATCH_DAYS, batches, landed_days
@@ -85,11 +85,10 @@ def _settled(warehouse: Warehouse) -> Iterator[Build]:
     """
     with publication_of(warehouse, must_be_of_these_models=True):
         pass
-    with only_builder(warehouse), explaining(warehouse), Build(warehouse) as build:
-        if build.is_unfinished:
-            raise Hindered(f"{warehouse.build_database}: the last build has not finished, so nothing was compared; run `drivetail build`")
+    with warehouse.only_builder(), explaining(warehouse), Build(warehouse) as build:
         # what has landed since is not stored yet
-        build.leave_for_later()
+        if build.defined is not None and not build.leave_for_later():
+            raise Hindered(f"{warehouse.build_database}: the last build has not finished, so nothing was compared; run `drivetail build`")
         build.show(is_redefined=False)
         yield build
 
@@ -240,7 +239,7 @@ def rebuild_check(warehouse: Warehouse, day: date | None = None) -> tuple[date |
     try:
         with explaining(warehouse):
             _link_day(warehouse, scratch, day, published["seq"])
-            with only_builder(scratch), Build(scratch) as build:
+            with scratch.only_builder(), Build(scratch) as build:
                 build.show(is_redefined=True)
                 build.compute(build.changed_days(is_redefined=True))
                 return day, _differences(warehouse, build, day)

@@ -14,7 +14,7 @@ import pytest
 
 from drivetail.ask.export import export
 from drivetail.service.maintenance import check_sums, expire, rebuild_check, reconcile
-from engine.build import Build, build, forget, only_builder
+from engine.build import Build, build, forget
 from engine.compiled import models_of
 from engine.errors import Hindered, ModelError
 from engine.warehouse import Warehouse
@@ -121,7 +121,7 @@ def test_a_build_that_failed_is_said_and_its_sums_are_not_checked(
 
 def test_days_that_follow_each_other_are_read_as_one_range(hourly: Warehouse) -> None:
     first, second, third = (date(2026, 1, number) for number in (5, 6, 8))
-    with only_builder(hourly), Build(hourly) as made:
+    with hourly.only_builder(), Build(hourly) as made:
         for days, ranges in (([second, first], 1), ([first, third], 2)):
             made.executor.show_raw(made.files, days)
             query = "select sql from duckdb_views() where schema_name = 'raw' and view_name = 'drive_hours'"

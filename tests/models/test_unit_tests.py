@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from engine.build import Build, build, make_study, only_builder
+from engine.build import Build, build, make_study
 from engine.compiled import models_of
 from engine.nodes import WITH_DAYS
 from engine.warehouse import PROJECT, Warehouse
@@ -52,7 +52,7 @@ def test_all_data_tests_hold_of_an_empty_warehouse(tmp_path: Path) -> None:
     build(warehouse)
     make_study(warehouse)
     in_memory = {node.relation for node in models_of().made(WITH_DAYS)}
-    with only_builder(warehouse), Build(warehouse) as made:
+    with warehouse.only_builder(), Build(warehouse) as made:
         of_fleet = {node.relation for node in made.models} - in_memory
         held = [test for test in made.models.tests if set(test.nodes) <= of_fleet | set(made.models.sources)]
         for test in held:
