@@ -6,7 +6,7 @@ with delivered as (
         *,
         {{ valid_until('alias') }} as valid_until,
         {{ host_of('alias') }} as host,
-        {{ host_of('alias') }} <> '' and alias not like 'wwn:%' as is_device,
+        {{ host_of('alias') }} <> '' as is_device,
         regexp_extract(alias, '/(nvme[0-9]+)$', 1) <> '' as is_controller,
         source = 'smartctl'
         and min(drive_id) over (partition by source, alias, date_trunc('hour', valid_from))
@@ -22,7 +22,7 @@ believed as (
 wide_names as (
     select alias, min(drive_id) as drive_id
     from believed
-    where alias like 'wwn:%' and {{ wide_name('drive_id') }} <> alias
+    where {{ wide_name('drive_id') }} <> alias
     group by alias
     having count(distinct drive_id) = 1
 ),

@@ -8,8 +8,8 @@ with held as (
         claims.source,
         claims.alias,
         case
-            when coalesce(serials.is_shared, false) and claims.source <> 'mapping' and claims.is_controller then claims.alias || 'n1'
-            when coalesce(serials.is_shared, false) and claims.source <> 'mapping' and claims.is_device then claims.alias
+            when serials.is_shared and claims.source <> 'mapping' and claims.is_controller then claims.alias || 'n1'
+            when serials.is_shared and claims.source <> 'mapping' and claims.is_device then claims.alias
             else claims.drive_id
         end as drive_id,
         claims.is_derived,
@@ -31,8 +31,8 @@ ranked as (
         row_number() over (
             partition by stretches.alias, stretches.hour_utc
             order by
-                coalesce(held.source = 'mapping', false) desc,
-                coalesce(held.is_derived, false) asc,
+                held.source = 'mapping' desc,
+                held.is_derived asc,
                 held.valid_from desc nulls last,
                 {{ source_rank('description', 'held.source') }} asc,
                 held.collected_at desc nulls last,

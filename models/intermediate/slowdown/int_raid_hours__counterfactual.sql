@@ -59,12 +59,9 @@ select
     end as tail_1_without_{{ name }},
 {%- endfor %}
     -- without its slowest drive it would have been no tail hour
-    coalesce(
-        others.drive_count_1 >= {{ var('min_reporting_drives') }}
-        and others.median_latency_1_us > 0
-        and others.max_latency_1_us / others.median_latency_1_us < tail_hours.slow_at,
-        false
-    ) as is_caused_by_slowest,
+    others.drive_count_1 >= {{ var('min_reporting_drives') }}
+    and others.median_latency_1_us > 0
+    and others.max_latency_1_us / others.median_latency_1_us < tail_hours.slow_at as is_caused_by_slowest,
     case when tail_hours.has_known_drop then tail_hours.previous_raid_io_count end as io_count_before,
     case when tail_hours.has_known_drop then tail_hours.raid_io_count end as io_count_after,
     tail_hours.day_utc

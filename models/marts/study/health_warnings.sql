@@ -78,7 +78,7 @@ ruled as (
         'slow_history' as rule,
         cast(null as string) as attribute,
         cast(null as string) as measure,
-        is_slow or coalesce(last_slow_day > cast(day_utc - interval {{ var('health_history_days') }} day as date), false) as is_warned
+        is_slow or last_slow_day > cast(day_utc - interval {{ var('health_history_days') }} day as date) as is_warned
     from followed
     union all
     select
@@ -101,7 +101,7 @@ judged as (
         *,
         -- of the fleet's last days it is not known yet what follows
         is_warned and day_utc <= cast(fleet_last_day - interval {{ var('health_warning_days') }} day as date) as is_counted,
-        coalesce(next_slow_day <= cast(day_utc + interval {{ var('health_warning_days') }} day as date), false) as is_right,
+        next_slow_day <= cast(day_utc + interval {{ var('health_warning_days') }} day as date) as is_right,
         last_slow_day is null and not is_slow as is_never_slow,
         is_slow and day_before is not null and coalesce(last_slow_day < day_before, true) as is_onset,
         max(case when is_warned then day_utc end) over (
