@@ -218,7 +218,7 @@ def _land(
         files, notes = find(staged.scratch)
         source, source_options = options["source"], options.get("source_options", {})
         held_back = partial(withheld, warehouse, source) if gate is not None and not is_release else None
-        arrivals = Arrivals(files, source, staged.deliveries, source_options, module.identity, held_back, progress)
+        arrivals = Arrivals(files, source, staged.deliveries, source_options, SOURCES[source].identity, held_back, progress)
         landing = Landing(source, staged, options["kind"], options["min_coverage"], arrivals, progress, source_options)
         module.land(files, landing)
         progress("read", len(files), len(files))

@@ -8,6 +8,7 @@ import gzip
 import hashlib
 import lzma
 import os
+import re
 import shutil
 import stat
 import tarfile
@@ -50,6 +51,16 @@ class SourceFile:
     is_outside: bool = False
     may_pass: bool = False
 
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts of the path that it is known by, those within an archive too."""
+        return PurePosixPath(self.file.replace("!", "/")).parts[1:]
+
+    @property
+    def folder(self) -> str:
+        """The name of the folder it is in."""
+        return self.parts[-2] if len(self.parts) > 1 else "unknown"
+
 
 @dataclass
 class FileResult:
@@ -80,6 +91,11 @@ class FileResult:
 
 # A source says what a file holds by its relative name and its absolute parts; None where it does not belong to it.
 Recognise = Callable[[PurePosixPath, PurePosixPath], str | None]
+
+
+def named(record_kind: str, pattern: str) -> Recognise:
+    """Recognises files by their names, a regular expression of the whole name in lower case."""
+    return lambda relative, absolute: record_kind if re.fullmatch(pattern, relative.name.lower()) else None
 
 
 def find_files(

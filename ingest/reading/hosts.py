@@ -11,7 +11,6 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import PurePosixPath
 from typing import TypeVar
 
 from ingest.contract.errors import UnreadableFile
@@ -38,23 +37,13 @@ class Look:
     lines: list[tuple[int, str]] = field(default_factory=list)
 
 
-def parts_of(file: SourceFile) -> tuple[str, ...]:
-    """The parts of the path that a file is known by, those within an archive too."""
-    return PurePosixPath(file.file.replace("!", "/")).parts
-
-
-def identity(file: SourceFile) -> str:
-    """host/name: what a file is known by in any folder."""
-    return "/".join(parts_of(file)[-2:])
-
-
 def host_of(file: SourceFile) -> str:
     """The host that a file is of: its folder's name, without the instant that `drivetail collect` adds.
 
     Raises: UnreadableFile for a file that is in no folder.
     """
-    parts = parts_of(file)
-    if len(parts) < 3:
+    parts = file.parts
+    if len(parts) < 2:
         raise UnreadableFile("the file is not in a folder that names its host; expected HOST/FILE")
     match = _FOLDER.fullmatch(parts[-2])
     return match[1] if match else parts[-2]

@@ -32,6 +32,8 @@ from ingest.reading.limits import LEAST_ROW_BYTES, SUSPECT_EXPANSION, too_large,
 from ingest.reading.text import one_line, utf8
 
 SUFFIXES = (".parquet", ".csv", ".csv.gz", ".csv.zst", ".ndjson", ".ndjson.gz", ".ndjson.zst")
+TABLE_NAME = r".*\.(parquet|(csv|ndjson)(\.gz|\.zst)?)"
+"""Their names, as a regular expression."""
 # larger chunks are slower: their memory goes back to the system and is cleared again for the next one
 CHUNK_ROWS = 500_000
 BLOCK_BYTES = 64 << 20

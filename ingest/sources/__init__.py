@@ -23,7 +23,8 @@ class Source:
     help: one line of `drivetail ingest --help`. options: its options, of the command and of an inbox.
     asked_options: the same when it is pulled from a server; null where it only reads files.
     is_self_named: its records name drive and RAID group themselves; what another says is weighed against the rest
-    (docs/decisions/0009). is_collected: `drivetail collect` delivers files of it.
+    (docs/decisions/0009). is_collected: `drivetail collect` delivers files of it. known_by: the last parts of its path that a file is known
+    by in any folder (count); null = its path within what was given.
     """
 
     name: str
@@ -32,11 +33,16 @@ class Source:
     asked_options: tuple[str, ...] | None = None
     is_self_named: bool = False
     is_collected: bool = False
+    known_by: int | None = None
 
     @property
     def all_options(self) -> tuple[str, ...]:
         """Its options of `drivetail ingest`."""
         return (*self.options, *(self.asked_options or ()))
+
+    def identity(self, file: SourceFile) -> str:
+        """Identity of a file, in any folder: known together with its content."""
+        return file.name if self.known_by is None else "/".join(file.parts[-self.known_by :])
 
 
 _TABLE = (
@@ -57,10 +63,10 @@ _TABLE = (
         ("timezone", "resolution", "date_order", "interval", "began"),
     ),
     # what names drives comes before what is measured of them
-    Source("lsblk", "which drives a host has: lsblk --json", is_collected=True),
-    Source("smartctl", "make, serial number and age of a drive: smartctl --json -x", is_collected=True),
-    Source("mdadm", "which drives are in which array: mdadm --detail, /proc/mdstat", is_collected=True),
-    Source("diskstats", "snapshots of /proc/diskstats", ("resolution",), is_collected=True),
+    Source("lsblk", "which drives a host has: lsblk --json", is_collected=True, known_by=2),
+    Source("smartctl", "make, serial number and age of a drive: smartctl --json -x", is_collected=True, known_by=2),
+    Source("mdadm", "which drives are in which array: mdadm --detail, /proc/mdstat", is_collected=True, known_by=2),
+    Source("diskstats", "snapshots of /proc/diskstats", ("resolution",), is_collected=True, known_by=2),
     Source(
         "kernel-log",
         "kernel messages about drives: journald's JSON, syslog, dmesg",
@@ -72,22 +78,25 @@ _TABLE = (
         "OSDs' latencies and drives, peers by CRUSH root and device class: JSON of `ceph`, or a Prometheus server's address",
         (),
         ("match", "allow_partial"),
+        known_by=2,
     ),
-    Source("zfs", "drives of ZFS pools: zpool iostat -lvpHy -T u, zpool status -sp, zpool_influxdb", ("resolution",)),
+    Source("zfs", "drives of ZFS pools: zpool iostat -lvpHy -T u, zpool status -sp, zpool_influxdb", ("resolution",), known_by=2),
     Source("mapping", "an operator's own list of drives (`drivetail map`)"),
     Source("tickets", "CSV files of drive trouble tickets"),
     Source("labels", "drives that a person found slow or healthy, to score detectors"),
-    Source("backblaze", "the public daily CSVs of drive stats: inventory, age, and proxies of events"),
+    Source("backblaze", "the public daily CSVs of drive stats: inventory, age, and proxies of events", known_by=1),
     Source(
         "fio",
         "results of fio runs on Linux md arrays or drives, as JSON or JSON+: I/Os and latencies of each drive, a run an hour",
         is_self_named=True,
+        known_by=3,
     ),
     Source(
         "perseus",
         "Alibaba's fail-slow set in its own layout: cluster_X/host_N/DATE.csv[.gz]",
         ("resolution",),
         is_self_named=True,
+        known_by=3,
     ),
 )
 SOURCES = {source.name: source for source in sorted(_TABLE, key=lambda source: source.name)}
@@ -111,9 +120,6 @@ class SourceModule(Protocol):
 
     def recognise(self, relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
         """Contents of a file, by its name; null where it is not of this source."""
-
-    def identity(self, file: SourceFile) -> str:
-        """Identity of a file, in any folder."""
 
     def land(self, files: list[SourceFile], landing: Landing) -> None:
         """Read the files into a delivery."""

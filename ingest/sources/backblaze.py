@@ -9,23 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from ingest.contract.fleet import CONTRACT, Layout
 from ingest.reading.batches import Batch, read_table
-from ingest.reading.files import FileResult, SourceFile
+from ingest.reading.files import FileResult, SourceFile, named
 from ingest.reading.health import MOST, TEMPERATURES, ata_name
 from ingest.reading.parse import Check, completed, convert, negative_checks, null_checks, split, type_checks
-from ingest.reading.readers import RawChunk, format_of
+from ingest.reading.readers import RawChunk
 
 if TYPE_CHECKING:
     from ingest.raw.landing import Landing
 
 EXPECTED = "*.csv (also .gz, .zst) with date, serial_number, model, capacity_bytes and failure, a file per day"
-RECORD_KIND = "drive_days"
+recognise = named("drive_days", r".*\.csv(\.gz|\.zst)?")
 GROUP = "backblaze"
 # power-on hours beyond this are a vendor's own encoding
 MOST_HOURS = 40 * 8766
@@ -54,16 +53,6 @@ _SEEN: dict[str, pl.DataType] = {
     "row_no": pl.Int64(),
 }
 _EVENT = {"occurred_at": pl.Datetime("us"), "drive_id": pl.String(), "event_type": pl.String(), "detail": pl.String()}
-
-
-def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
-    """`drive_days` for a CSV file, else null."""
-    return RECORD_KIND if format_of(relative.name) == "csv" else None
-
-
-def identity(file: SourceFile) -> str:
-    """Identity of a file: its name, which is the day."""
-    return PurePosixPath(file.name).name
 
 
 def land(files: list[SourceFile], landing: Landing) -> None:

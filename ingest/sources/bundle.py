@@ -31,11 +31,6 @@ def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
     return None
 
 
-def identity(file: SourceFile) -> str:
-    """The name by which a delivery that comes again is known, together with its content."""
-    return file.name
-
-
 def land(files: list[SourceFile], landing: Landing) -> None:
     """Read, check and stage every file; one that cannot be read lands nothing, one that is as raw would write it is copied."""
     landing.read(files, partial(_batches, landing))

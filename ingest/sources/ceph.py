@@ -11,10 +11,9 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -24,12 +23,12 @@ from ingest.raw.durable import replace_file
 from ingest.reading.batches import Batch, Rejection, rejections
 from ingest.reading.devices import drive_of, is_whole_drive
 from ingest.reading.devices import host_of as host_of_target
-from ingest.reading.files import FileResult, SourceFile
-from ingest.reading.hosts import drive_device, host_of, identity, looks, read_text, spans
+from ingest.reading.files import FileResult, SourceFile, named
+from ingest.reading.hosts import drive_device, host_of, looks, read_text, spans
 from ingest.reading.overlap import each_once
 from ingest.reading.parse import completed
 from ingest.reading.readers import whole
-from ingest.sources.prometheus import forget as forget_pieces
+from ingest.sources.prometheus import forget as forget
 from ingest.sources.prometheus import hours_of, spool
 from ingest.sources.prometheus.client import Client, Series, server_url
 from ingest.sources.prometheus.known import unknown_rows
@@ -38,13 +37,12 @@ from ingest.sources.prometheus.pull import chunks, quoted, unix_of
 if TYPE_CHECKING:
     from ingest.raw.landing import Landing
 
-__all__ = ["EXPECTED", "fetch", "forget", "identity", "land", "recognise"]
-
 EXPECTED = (
     "CLUSTER/ceph*: what `ceph -f json` prints of `osd perf`, `osd metadata`, `osd tree`, `device ls` and `pg dump pgs_brief`, "
     "below a line `TS seconds`; or the address of a server (http://prometheus:9090)"
 )
 RECORD_KIND = "OSDs"
+recognise = named(RECORD_KIND, "ceph.*")
 MAX_GAP_SECONDS = 900
 """A look says how an OSD has been since the one before, but not for longer than this."""
 PULL_SECONDS = 300
@@ -69,11 +67,6 @@ _ENTRY: dict[str, pl.DataType] = {
 }
 PERF, DRIVE, PLACE, WORK, LOOK = "perf", "drive", "place", "work", "look"
 """Facts of an entry on an OSD: its latency, its drive, its peers, or what it is doing; and that a look saw what all are doing."""
-
-
-def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
-    """`OSDs` for a file whose name begins with ceph, else null."""
-    return RECORD_KIND if relative.name.lower().startswith("ceph") else None
 
 
 def land(files: list[SourceFile], landing: Landing) -> None:
@@ -383,11 +376,6 @@ def fetch(
     if not files:
         raise IngestError(f"{', '.join(urls)}: no ceph_osd_commit_latency_ms from {first} to {end} UTC; is the mgr module `prometheus` on?")
     return files, notes
-
-
-def forget(files: Iterable[SourceFile]) -> None:
-    """Remove what was pulled and has landed."""
-    forget_pieces(replace(file, record_kind="readings") for file in files)
 
 
 def _pulled(client: Client, match: Sequence[str], start: int, end: int) -> Iterator[tuple[str, str]]:

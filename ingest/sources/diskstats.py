@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from ingest.reading.batches import Batch, Rejection, rejections
 from ingest.reading.devices import head_of, is_hidden_path, is_no_drive, is_path, is_whole_drive, known_by_device
-from ingest.reading.files import FileResult, SourceFile
-from ingest.reading.hosts import host_of, identity, looks, read_text
+from ingest.reading.files import FileResult, SourceFile, named
+from ingest.reading.hosts import host_of, looks, read_text
 from ingest.reading.overlap import take_back
 from ingest.reading.parse import completed
 from ingest.reading.resolution import HOUR_SECONDS, as_samples, seconds_of
@@ -25,10 +24,8 @@ from ingest.reading.resolution import HOUR_SECONDS, as_samples, seconds_of
 if TYPE_CHECKING:
     from ingest.raw.landing import Landing
 
-__all__ = ["EXPECTED", "identity", "land", "recognise"]
-
 EXPECTED = "HOST/diskstats*: snapshots of /proc/diskstats, each below a line `TS seconds`"
-RECORD_KIND = "snapshots"
+recognise = named("snapshots", "diskstats.*")
 SECTOR_BYTES = 512
 MAX_GAP_SECONDS = 900
 """Snapshots further apart say too little of when the I/Os were, unless one hour holds both."""
@@ -50,11 +47,6 @@ SNAPSHOT: dict[str, pl.DataType] = {
     "file_no": pl.Int64(),
     "row_no": pl.Int64(),
 }
-
-
-def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
-    """`snapshots` for a file whose name begins with diskstats, else null."""
-    return RECORD_KIND if relative.name.lower().startswith("diskstats") else None
 
 
 def land(files: list[SourceFile], landing: Landing) -> None:

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import polars as pl
@@ -23,7 +23,7 @@ from ingest.contract.errors import UnreadableFile
 from ingest.raw.store import Delivery, drive_hour_files, table_files
 from ingest.reading.batches import REJECTION, Batch, rejections
 from ingest.reading.devices import is_whole_drive
-from ingest.reading.files import FileResult, SourceFile
+from ingest.reading.files import FileResult, SourceFile, named
 from ingest.reading.hosts import drive_device
 from ingest.reading.parse import completed
 from ingest.reading.readers import HALF_A_PAIR, SHOWN_VALUE_CHARS
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ingest.raw.landing import Landing
 
 EXPECTED = "*.json, each the result of one fio run (--output-format=json or json+), in a folder per array"
-RECORD_KIND = "disk_util"
+recognise = named("disk_util", r".*\.json")
 FIGURES = ("read_ios", "write_ios", "read_ticks", "write_ticks")
 _COUNTS = FIGURES[:2]
 MAX_BYTES = 256 << 20
@@ -64,20 +64,6 @@ class Run:
     rejected: list[tuple[int, str, str, str | None]] = field(default_factory=list)
 
 
-def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
-    """`disk_util` for a file whose name ends in .json, else null."""
-    return RECORD_KIND if relative.name.lower().endswith(".json") else None
-
-
-def identity(file: SourceFile) -> str:
-    """folder/folder/name: what a file is known by in any folder."""
-    return "/".join(_parts(file)[-3:])
-
-
-def _parts(file: SourceFile) -> tuple[str, ...]:
-    return PurePosixPath(file.file.replace("!", "/")).parts[1:]
-
-
 def land(files: list[SourceFile], landing: Landing) -> None:
     """Read every run, place the runs of every array in hours, and stage the drive-hours and the inventory.
 
@@ -100,7 +86,7 @@ def land(files: list[SourceFile], landing: Landing) -> None:
 
 
 def _batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
-    run = read_run(file.path, "/".join(_parts(file)[-3:-1]), result.notes)
+    run = read_run(file.path, "/".join(file.parts[-3:-1]), result.notes)
     yield Batch(None, pl.DataFrame(run.disks, schema=_DISK), rejections(run.rejected))
 
 

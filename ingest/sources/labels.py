@@ -5,7 +5,6 @@ CSV (also .gz, .zst), NDJSON or Parquet, a row per drive. Of two labels of a dri
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -13,27 +12,17 @@ import polars as pl
 from ingest.contract.fleet import CONTRACT, Layout
 from ingest.contract.values import VERDICTS
 from ingest.reading.batches import Batch, read_table
-from ingest.reading.files import SourceFile
+from ingest.reading.files import SourceFile, named
 from ingest.reading.parse import Check, convert, split, type_checks
-from ingest.reading.readers import format_of
+from ingest.reading.readers import TABLE_NAME
 
 if TYPE_CHECKING:
     from ingest.raw.landing import Landing
     from ingest.reading.readers import RawChunk
 
 EXPECTED = "a CSV, NDJSON or Parquet file with drive_id and verdict (slow or healthy)"
-RECORD_KIND = "labels"
+recognise = named("labels", TABLE_NAME)
 _LAYOUT = Layout(tuple(name for name in CONTRACT["labels"] if name != "collected_at"), (("drive_id", "verdict"),))
-
-
-def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
-    """`labels` for a table, else null."""
-    return RECORD_KIND if format_of(relative.name) else None
-
-
-def identity(file: SourceFile) -> str:
-    """Identity of a file: its path within what was given."""
-    return file.name
 
 
 def land(files: list[SourceFile], landing: Landing) -> None:

@@ -8,32 +8,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from ingest.contract.errors import UnreadableFile
 from ingest.reading.batches import Batch, Rejection, batch_of
 from ingest.reading.devices import is_no_drive
-from ingest.reading.files import FileResult, SourceFile
-from ingest.reading.hosts import host_of, identity, instant, read_text
+from ingest.reading.files import FileResult, SourceFile, named
+from ingest.reading.hosts import host_of, instant, read_text
 from ingest.reading.readers import MOST_DIGITS, whole
 from ingest.reading.text import one_line
 
 if TYPE_CHECKING:
     from ingest.raw.landing import Landing
 
-__all__ = ["EXPECTED", "identity", "land", "recognise"]
-
 EXPECTED = (
     "HOST/lsblk*.json, each what `lsblk --json --bytes -d -o NAME,TYPE,SERIAL,WWN,MODEL,REV,VENDOR,SIZE,ROTA,TRAN` prints, with a key TS"
 )
+recognise = named("block devices", r"lsblk.*\.json")
 _INTERFACES = {"sata": "SATA", "ata": "SATA", "sas": "SAS", "fc": "FC", "nvme": "NVMe"}
-
-
-def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
-    """`block devices` for a file named lsblk*.json, else null."""
-    name = relative.name.lower()
-    return "block devices" if name.startswith("lsblk") and name.endswith(".json") else None
 
 
 def land(files: list[SourceFile], landing: Landing) -> None:

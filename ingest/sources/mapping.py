@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 from functools import partial
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -19,31 +18,21 @@ import polars as pl
 from ingest.contract.fleet import CONTRACT, TEXT, TIME, Layout
 from ingest.contract.values import DRIVE_KINDS, ROLES
 from ingest.reading.batches import Batch, read_table
-from ingest.reading.files import FileResult, SourceFile
+from ingest.reading.files import FileResult, SourceFile, named
 from ingest.reading.hosts import drive_device
 from ingest.reading.parse import Check, convert, split, type_checks
-from ingest.reading.readers import format_of
+from ingest.reading.readers import TABLE_NAME
 
 if TYPE_CHECKING:
     from ingest.raw.landing import Landing
     from ingest.reading.readers import RawChunk
 
 EXPECTED = "a CSV, NDJSON or Parquet file with drive_id, or host and device, and what is known of the drive"
-RECORD_KIND = "mappings"
+recognise = named("mappings", TABLE_NAME)
 _TYPES = {"device": TEXT, "alias_serial": TEXT, **CONTRACT["drives"]}
 _LAYOUT = Layout(tuple(_TYPES), (("drive_id",), ("host", "device")))
 # what describes the drive itself; host and device only name it
 _SAID = [name for name in CONTRACT["drives"] if name not in ("drive_id", "host", "valid_from", "valid_to", "collected_at")]
-
-
-def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
-    """`mappings` for a table, else null."""
-    return RECORD_KIND if format_of(relative.name) else None
-
-
-def identity(file: SourceFile) -> str:
-    """The name by which a mapping that comes again is known, together with its content."""
-    return file.name
 
 
 def land(files: list[SourceFile], landing: Landing) -> None:

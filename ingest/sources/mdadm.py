@@ -12,21 +12,19 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from ingest.contract.errors import UnreadableFile
 from ingest.reading.batches import Rejection, batch_of
 from ingest.reading.devices import is_cut_off
-from ingest.reading.files import FileResult, SourceFile
-from ingest.reading.hosts import Look, drive_device, host_of, identity, looks, read_text
+from ingest.reading.files import FileResult, SourceFile, named
+from ingest.reading.hosts import Look, drive_device, host_of, looks, read_text
 
 if TYPE_CHECKING:
     from ingest.raw.landing import Landing
 
-__all__ = ["EXPECTED", "identity", "land", "recognise"]
-
 EXPECTED = "HOST/mdstat*, HOST/mdadm*: what `cat /proc/mdstat` and `mdadm --detail [--export]` print, below a line `TS seconds`"
+recognise = named("md arrays", "(mdstat|mdadm).*")
 
 _KEY_AND_VALUE = re.compile(r"MD_(?!DEVICE_)\w+=.*|MD_DEVICE_\S+_(ROLE|DEV)=\S*\s*")
 _EXPORTED = re.compile(r"MD_DEVICE_(.+)_(ROLE|DEV)")
@@ -120,11 +118,6 @@ class Array:
         """The RAID level, and that no drive is only parity where that is so."""
         rotates = self.level in ("raid5", "raid6") and not any(self.role(member).startswith("parity") for member in self.members)
         return f"{self.level}, rotating parity" if rotates else self.level
-
-
-def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
-    """`md arrays` for a file whose name begins with mdstat or mdadm, else null."""
-    return "md arrays" if relative.name.lower().startswith(("mdstat", "mdadm")) else None
 
 
 def land(files: list[SourceFile], landing: Landing) -> None:

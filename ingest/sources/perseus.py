@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from ingest.raw.landing import Landing
 
 EXPECTED = "cluster_*/host_*/DATE.csv or .csv.gz (give the root, a cluster, a host or a file)"
-RECORD_KIND = "samples"
 SAMPLE_SECONDS = 15
 FLUSH_ROWS = 500_000
 
@@ -42,12 +41,7 @@ _MAX_THROUGHPUT = 1e14
 def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
     """`samples` for a CSV file in a folder host_* in a folder cluster_*, else null."""
     is_csv = format_of(absolute.name) == "csv"
-    return RECORD_KIND if is_csv and _FOLDERS.fullmatch("/".join(absolute.parts[-3:-1])) else None
-
-
-def identity(file: SourceFile) -> str:
-    """cluster/host/date: what a file is known by in any folder."""
-    return "/".join(PurePosixPath(file.file.replace("!", "/")).parts[-3:])
+    return "samples" if is_csv and _FOLDERS.fullmatch("/".join(absolute.parts[-3:-1])) else None
 
 
 def land(files: list[SourceFile], landing: Landing) -> None:
@@ -58,8 +52,7 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     seconds = seconds_of(landing.options)
     hosts: dict[str, list[SourceFile]] = {}
     for file in files:
-        parts = PurePosixPath(file.file.replace("!", "/")).parts
-        hosts.setdefault("/".join(parts[-3:-1]) if file.fault is None else "", []).append(file)
+        hosts.setdefault("/".join(file.parts[-3:-1]) if file.fault is None else "", []).append(file)
     waiting: list[pl.DataFrame] = []
     for host, host_files in hosts.items():
         samples = _read_host(host_files, landing)

@@ -14,25 +14,23 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from ingest.contract.errors import UnreadableFile
 from ingest.reading.batches import Batch, batch_of
-from ingest.reading.files import FileResult, SourceFile
+from ingest.reading.files import FileResult, SourceFile, named
 from ingest.reading.health import ata_name, ata_raw
-from ingest.reading.hosts import drive_device, host_of, identity, instant, read_text
+from ingest.reading.hosts import drive_device, host_of, instant, read_text
 from ingest.reading.readers import MOST_DIGITS, whole
 from ingest.reading.text import one_line
 
 if TYPE_CHECKING:
     from ingest.raw.landing import Landing
 
-__all__ = ["EXPECTED", "identity", "land", "recognise"]
-
 EXPECTED = (
     "HOST/*.json, each what `smartctl --json -x DEVICE` or `-l farm` prints, or nvme's latency monitor or amzn stats, with TS and device"
 )
+recognise = named("smartctl documents", r"(?!lsblk).*\.json")
 OPEN_FAILED = 2
 _NVME_LOGS = {"Active Bucket Counter: Bucket 0", "total_read_ops"}
 _MOST = 2**53
@@ -45,12 +43,6 @@ _BEHIND = re.compile(r",|(^|\+)(cciss|megaraid|aacraid|areca|3ware|hpt|marvell|s
 _BEHIND_SHOWN = re.compile(r"\[\w+_disk_\d+\]")
 # what smartctl made of a raw value that a vendor packed: `40311 (52 181 0)`, `40343h+09m+23.5s`
 _DECODED = re.compile(r"(\d{1,16})(?: \(.*\)|h\+.*)?")
-
-
-def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
-    """`smartctl documents` for a file whose name ends in .json, but for lsblk's; else null."""
-    name = relative.name.lower()
-    return "smartctl documents" if name.endswith(".json") and not name.startswith("lsblk") else None
 
 
 def land(files: list[SourceFile], landing: Landing) -> None:

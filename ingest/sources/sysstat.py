@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -21,7 +21,7 @@ from ingest.contract.errors import IngestError, UnreadableFile
 from ingest.reading.batches import REJECTION, Batch
 from ingest.reading.clocks import Clock, plain_time, zone_of
 from ingest.reading.devices import head_of, is_cut_off, is_hidden_path, is_path, is_whole_drive, known_by_device
-from ingest.reading.files import FileResult, SourceFile
+from ingest.reading.files import FileResult, SourceFile, named
 from ingest.reading.overlap import each_once, take_back
 from ingest.reading.parse import completed
 from ingest.reading.readers import SHOWN_VALUE_CHARS, text_blocks, whole
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".json", ".csv", ".txt", ".sar", ".log")
 EXPECTED = f"*{', *'.join(SUFFIXES)} (also .gz, .zst): the output of sadf -j, sadf -d, sar -d or iostat -xt -o JSON"
-RECORD_KIND = "intervals"
+recognise = named("intervals", rf".*({'|'.join(map(re.escape, SUFFIXES))})(\.gz|\.zst)?")
 ORDERS = ("mdy", "dmy")
 HOUR_US = 3_600_000_000
 LONGEST = timedelta(hours=1)
@@ -87,17 +87,6 @@ class Found:
             "have no bytes; sysstat 12.2.0 prints MB/s in sectors, print kB/s (without -m)"
             for names, shown in self.contradicted.items()
         ]
-
-
-def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
-    """`intervals` for a file by its suffix, else null."""
-    name = relative.name.lower().removesuffix(".gz").removesuffix(".zst")
-    return RECORD_KIND if name.endswith(SUFFIXES) else None
-
-
-def identity(file: SourceFile) -> str:
-    """Identity of a file: its path within what was given."""
-    return file.name
 
 
 def land(files: list[SourceFile], landing: Landing) -> None:

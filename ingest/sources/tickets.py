@@ -8,22 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from ingest.contract.fleet import Layout
 from ingest.reading.batches import Batch, read_table
-from ingest.reading.files import FileResult, SourceFile
+from ingest.reading.files import FileResult, SourceFile, named
 from ingest.reading.parse import completed, parse
-from ingest.reading.readers import BrokenRow, RawChunk, format_of
+from ingest.reading.readers import BrokenRow, RawChunk
 
 if TYPE_CHECKING:
     from ingest.raw.landing import Landing
 
 EXPECTED = "*.csv (also .gz, .zst) with a column that names the drive and one that says when"
-RECORD_KIND = "tickets"
+recognise = named("tickets", r".*\.csv(\.gz|\.zst)?")
 
 # what a column means -> what it may be called; the first that is there counts
 NAMES: dict[str, tuple[str, ...]] = {
@@ -43,16 +42,6 @@ NAMES: dict[str, tuple[str, ...]] = {
 _WAYS = tuple((drive, when) for drive in NAMES["drive_id"] for when in NAMES["occurred_at"])
 _LAYOUT = Layout(tuple(name for names in NAMES.values() for name in names), _WAYS)
 _DRIVE = ("drive_id", "model", "host", "enclosure", "site", "slot")
-
-
-def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
-    """`tickets` for a CSV file, else null."""
-    return RECORD_KIND if format_of(relative.name) == "csv" else None
-
-
-def identity(file: SourceFile) -> str:
-    """Identity of a file: its path within what was given."""
-    return file.name
 
 
 def land(files: list[SourceFile], landing: Landing) -> None:

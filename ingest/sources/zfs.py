@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import pairwise
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -20,9 +19,9 @@ import polars as pl
 from ingest.contract.errors import UnreadableFile
 from ingest.reading.batches import Batch, Rejection, batch_of, rejections
 from ingest.reading.devices import is_whole_drive
-from ingest.reading.files import FileResult, SourceFile
+from ingest.reading.files import FileResult, SourceFile, named
 from ingest.reading.histograms import BUCKET, drive_latencies
-from ingest.reading.hosts import drive_device, host_of, identity, instant, looks, read_text, spans
+from ingest.reading.hosts import drive_device, host_of, instant, looks, read_text, spans
 from ingest.reading.overlap import each_once
 from ingest.reading.resolution import as_samples, seconds_of
 from ingest.sources.diskstats import SECTOR_BYTES, SNAPSHOT, counted, roll_up, totals
@@ -30,12 +29,10 @@ from ingest.sources.diskstats import SECTOR_BYTES, SNAPSHOT, counted, roll_up, t
 if TYPE_CHECKING:
     from ingest.raw.landing import Landing
 
-__all__ = ["EXPECTED", "identity", "land", "recognise"]
-
 EXPECTED = (
     "HOST/zpool*: what `zpool iostat -lvpHy -T u SECONDS`, `zpool status -sp`, each below a line `TS seconds`, or `zpool_influxdb` print"
 )
-RECORD_KIND = "vdevs"
+recognise = named("vdevs", "zpool.*")
 _COLUMNS = 11
 """Columns of a line of iostat up to disk_wait: name, alloc, free, then operations, bytes, total_wait and disk_wait, of reads and writes."""
 _LEAST_PEERS = 3
@@ -80,11 +77,6 @@ class Status:
     at: datetime
     leaves: list[Leaf] = field(default_factory=list)
     scans: dict[str, str] = field(default_factory=dict)
-
-
-def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
-    """`vdevs` for a file whose name begins with zpool, else null."""
-    return RECORD_KIND if relative.name.lower().startswith("zpool") else None
 
 
 def land(files: list[SourceFile], landing: Landing) -> None:

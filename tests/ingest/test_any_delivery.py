@@ -13,14 +13,17 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from ingest import ingest
 from ingest.contract.errors import UnreadableFile
+from ingest.contract.values import RAW_KINDS
 from ingest.raw.arrivals import Arrivals
 from ingest.raw.closing import ingested_files, rejected_records
 from ingest.raw.landing import Landing
 from ingest.raw.staging import StagedDelivery
 from ingest.reading.files import UNREADABLE, FileResult, find_files
-from ingest.sources import SELF_NAMED_SOURCES, module_of
+from ingest.sources import SELF_NAMED_SOURCES, SOURCES, module_of
 from tests.fuzz import fuzz
+from tests.ingest.conftest import Warehouse
 from tests.mutate import mutated, mutated_json
 
 FILES = 4  # of a delivery: most of a call's time does not depend on how many there are
@@ -179,6 +182,24 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.parametrize("source", GOOD)
+def test_a_delivery_is_known_by_any_of_its_folders_and_as_a_copy(source: str, tmp_path: Path) -> None:
+    """And is the same whichever is given: a host, an array or a cluster is named by the folders that a file is in."""
+    name, content = GOOD[source][0]
+    file = tmp_path / "in" / name
+    file.parent.mkdir(parents=True)
+    file.write_text(content if isinstance(content, str) else json.dumps(content))
+    shutil.copytree(tmp_path / "in", tmp_path / "copy")
+    found = []
+    for number in range(name.count("/") + 2):
+        warehouse = Warehouse(tmp_path / str(number))
+        given, options = [file, *file.parents][number], OPTIONS.get(source, {})
+        assert ingest(source, given, warehouse.path, source_options=options).delivery_seq == 1
+        assert ingest(source, [tmp_path / "in", tmp_path / "copy"], warehouse.path, source_options=options).delivery_seq is None
+        found.append({kind: warehouse.live(kind).drop("collected_at").rows() for kind in RAW_KINDS})
+    assert any(found[0].values()) and all(each == found[0] for each in found)
+
+
 class Strict(Landing):
     """A landing that lets pass what its parsers did not declare."""
 
@@ -205,7 +226,7 @@ def taken(source: str, root: Path, delivered: list[tuple[str, bytes]]) -> list[F
     try:
         files, _ = find_files([root / "in"], module.recognise, staged.scratch)
         options = OPTIONS.get(source, {})
-        arrivals = Arrivals(files, source, staged.deliveries, options, module.identity, None, quiet)
+        arrivals = Arrivals(files, source, staged.deliveries, options, SOURCES[source].identity, None, quiet)
         landing = Strict(source, staged, None, None, arrivals, quiet, options)
         module.land(files, landing)
         rejected_records(landing), ingested_files(landing)

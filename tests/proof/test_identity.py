@@ -65,7 +65,7 @@ def _kind(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
 @pytest.fixture(autouse=True)
 def plain_sources(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sources that deliver their records as they are: what is looked at here is what becomes of them."""
-    module: Any = SimpleNamespace(EXPECTED="", recognise=_kind, identity=lambda file: file.file, land=_land)
+    module: Any = SimpleNamespace(EXPECTED="", recognise=_kind, land=_land)
     monkeypatch.setattr(ingest.run, "module_of", lambda source: module if source in SOURCES else module_of(source))
 
 

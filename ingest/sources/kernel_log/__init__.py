@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cache
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -22,7 +22,7 @@ from ingest.contract.errors import IngestError, UnreadableFile
 from ingest.reading.batches import REJECTION, Batch
 from ingest.reading.clocks import Clock, zone_of
 from ingest.reading.devices import alias_of, drive_of, is_no_drive, is_whole_drive
-from ingest.reading.files import FileResult, SourceFile
+from ingest.reading.files import FileResult, SourceFile, named
 from ingest.reading.parse import completed
 from ingest.reading.readers import SHOWN_VALUE_CHARS, text_blocks
 from ingest.reading.text import utf8
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 NAMES = ("syslog", "messages", "kern", "dmesg", "journal")
 EXPECTED = f"*.log, or a name that begins with {', '.join(NAMES)} (also .gz, .zst): lines of the kernel, as text or journald's JSON"
-RECORD_KIND = "lines"
+recognise = named("lines", rf".*\.log(\.gz|\.zst)?|({'|'.join(NAMES)}).*")
 SHOWN_LINES = 3
 # The kernel says one thing in several lines (controller, disk, array, block layer): those of one kind within a minute are one event.
 SAME = timedelta(minutes=1)
@@ -110,25 +110,13 @@ def patterns() -> tuple[Pattern, ...]:
         return tuple(Pattern(row["event_type"], row["hint"], re.compile(row["pattern"]), row["what"]) for row in csv.DictReader(stream))
 
 
-def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
-    """`lines` for a file by its name, else null."""
-    name = relative.name.lower().removesuffix(".gz").removesuffix(".zst")
-    return RECORD_KIND if name.endswith(".log") or name.startswith(NAMES) else None
-
-
-def identity(file: SourceFile) -> str:
-    """Identity of a file: its path within what was given."""
-    return file.name
-
-
 def land(files: list[SourceFile], landing: Landing) -> None:
     """Read every file and stage its events. Counts are lines about a drive."""
     zone, year, booted_at = _options(landing.options)
 
     def batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
-        folder = PurePosixPath(file.file.replace("!", "/")).parent.name or "unknown"
-        collected = _COLLECTED.fullmatch(folder)
-        reading = Reading(zone, year, booted_at, collected[1] if collected else folder, collected is not None)
+        collected = _COLLECTED.fullmatch(file.folder)
+        reading = Reading(zone, year, booted_at, collected[1] if collected else file.folder, collected is not None)
         yield _events(read_log(file.path, reading), result)
 
     landing.read(files, batches)

@@ -9,13 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -24,7 +25,7 @@ from ingest.contract.errors import IngestError, UnreadableFile
 from ingest.contract.values import utc_now
 from ingest.raw.staging import write_parquet
 from ingest.reading.batches import Batch, batch_of
-from ingest.reading.files import FileResult, SourceFile
+from ingest.reading.files import FileResult, SourceFile, named
 from ingest.reading.histograms import drive_latencies
 from ingest.reading.overlap import each_once, take_back
 from ingest.reading.parse import completed, split
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 PULLED, TEXT = "readings", "samples"
 SUFFIXES = (".prom", ".txt", ".om", ".openmetrics", ".dump")
 EXPECTED = f"the address of a server (http://prometheus:9090), or files *{', *'.join(SUFFIXES)}, also .gz or .zst, with {EXPECTED_TEXT}"
+recognise = named(TEXT, rf".*({'|'.join(map(re.escape, SUFFIXES))})(\.gz|\.zst)?")
 DEFAULT_HOURS = 24
 ABANDONED_SECONDS = 24 * 3600
 """After which half a piece is of a call that was killed."""
@@ -59,17 +61,6 @@ _HEALTH: dict[str, pl.DataType] = {
     "value": pl.Float64(),
 }
 _NUMBERED = {**READING, "file_no": pl.Int64(), "row_no": pl.Int64(), **CARRIED}
-
-
-def recognise(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
-    """`samples` for a file of samples by its suffix, else null."""
-    name = relative.name.lower().removesuffix(".gz").removesuffix(".zst")
-    return TEXT if name.endswith(SUFFIXES) else None
-
-
-def identity(file: SourceFile) -> str:
-    """Identity of a file: its path within what was given; for a pull the server and the hours."""
-    return file.file if file.record_kind == PULLED else file.name
 
 
 # Pulling ----------------------------------------------------------------------------------------------------------
@@ -112,7 +103,7 @@ def fetch(
             write_parquet(readings, half)
             os.replace(half, path)
             notes += [f"{url} says its answers are incomplete: {warning}" for warning in sorted(client.warnings)]
-        files.append(SourceFile(path, f"{url}!{path.name}", path.name, PULLED))
+        files.append(SourceFile(path, f"{url}!{path.name}", f"{url}!{path.name}", PULLED))
     on_progress("pull", len(pieces), len(pieces))
     try:
         is_empty = not pl.scan_parquet([file.path for file in files], glob=False).head(1).collect().height
@@ -168,7 +159,7 @@ def spool(warehouse: Path, url: str, options: Mapping[str, Any]) -> Path:
 
 def forget(files: Iterable[SourceFile]) -> None:
     """Remove pieces that have landed, and what a killed call left; other calls may be running."""
-    pieces = [file.path for file in files if file.record_kind == PULLED]
+    pieces = [file.path for file in files]
     for piece in pieces:
         piece.unlink(missing_ok=True)
         _health_file(piece).unlink(missing_ok=True)
@@ -246,10 +237,9 @@ def _pulled(file: SourceFile) -> pl.DataFrame:
 
 def _samples(file: SourceFile, landing: Landing, result: FileResult) -> SampleFile:
     """A file of samples, read but for its counters; its broken lines are counted and rejected."""
-    folder = PurePosixPath(file.file.replace("!", "/")).parent.name
     scratch = landing.staged.scratch / f"samples-{result.file_no}"
     scratch.mkdir()
-    samples = read_samples(file.path, folder or "unknown", labels_of(landing.options), scratch)
+    samples = read_samples(file.path, file.folder, labels_of(landing.options), scratch)
     result.notes += samples.notes
     landing.take(Batch(None, _NOTHING, samples.broken), result)
     _take_health(samples.health_points(), landing, result)
