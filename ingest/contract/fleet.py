@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ingest.contract.values import RAW_KINDS, RECORD_KINDS
+from ingest.contract.values import MEASURED_KINDS, RAW_KINDS, RECORD_KINDS
 
 TEXT, COUNT, REAL, TIME, DAY, FLAG = pl.String(), pl.Int64(), pl.Float64(), pl.Datetime("us"), pl.Date(), pl.Boolean()
 
@@ -162,41 +162,29 @@ ORIGIN: dict[str, pl.DataType] = {"delivery_seq": COUNT, "file_no": COUNT, "row_
 
 # How the delivery was asked to be read; part of a drive-hour because it decides what the hour counts for.
 OPTIONS: dict[str, dict[str, pl.DataType]] = {
-    "drive_hours": {"min_coverage": REAL, "declared_kind": TEXT},
-    "drive_samples": {"min_coverage": REAL, "declared_kind": TEXT},
-    "drive_events": {},
-    "drives": {},
-    "drive_health": {},
-    "drive_latencies": {},
-    "drive_aliases": {},
-    "labels": {},
+    kind: {"min_coverage": REAL, "declared_kind": TEXT} if kind in MEASURED_KINDS else {} for kind in RAW_KINDS
 }
 
 RAW: dict[str, dict[str, pl.DataType]] = {kind: {**CONTRACT[kind], **OPTIONS[kind], **ORIGIN} for kind in RAW_KINDS}
 
 # Further columns of a record from a source that sees drives from a host: its source, whether drive_id is an alias
 # (`HOST/DEVICE`, `wwn:...`) and not a serial number, whether raid_group_id is only the host the drive is in.
+_SEEN: dict[str, pl.DataType] = {"source": TEXT, "is_alias": FLAG}
 IDENTITY: dict[str, dict[str, pl.DataType]] = {
-    "drive_hours": {"source": TEXT, "is_alias": FLAG, "is_group_guessed": FLAG},
-    "drive_samples": {"source": TEXT, "is_alias": FLAG, "is_group_guessed": FLAG},
-    "drive_events": {"source": TEXT, "is_alias": FLAG},
-    "drives": {"source": TEXT, "is_alias": FLAG, "is_group_guessed": FLAG},
-    "drive_health": {"source": TEXT, "is_alias": FLAG},
-    "drive_latencies": {"source": TEXT, "is_alias": FLAG},
-    "drive_aliases": {"source": TEXT},
-    "labels": {"source": TEXT},
+    **{kind: {**_SEEN, "is_group_guessed": FLAG} for kind in ("drive_hours", "drive_samples", "drives")},
+    **dict.fromkeys(("drive_events", "drive_health", "drive_latencies"), _SEEN),
+    **{kind: {"source": TEXT} for kind in ("drive_aliases", "labels")},
 }
 
-_RETIREMENT: dict[str, pl.DataType] = {"reason": TEXT, **ORIGIN, "retired_by_delivery_seq": COUNT}
+# Records that lost a conflict: their key, of drive-hours the RAID group too, and where they came from.
 RETIRED: dict[str, dict[str, pl.DataType]] = {
-    "drive_hours": {"drive_id": TEXT, "hour_utc": TIME, "raid_group_id": TEXT, **_RETIREMENT},
-    "drive_samples": {"drive_id": TEXT, "from_utc": TIME, "to_utc": TIME, **_RETIREMENT},
-    "drive_events": {"drive_id": TEXT, "occurred_at": TIME, "event_type": TEXT, **_RETIREMENT},
-    "drives": {"drive_id": TEXT, "valid_from": TIME, **_RETIREMENT},
-    "drive_health": {"drive_id": TEXT, "read_at": TIME, "attribute": TEXT, **_RETIREMENT},
-    "drive_latencies": {"drive_id": TEXT, "hour_utc": TIME, "upper_us": REAL, **_RETIREMENT},
-    "drive_aliases": {"alias": TEXT, "valid_from": TIME, **_RETIREMENT},
-    "labels": {"drive_id": TEXT, **_RETIREMENT},
+    kind: {
+        **{name: CONTRACT[kind][name] for name in (*key, *(["raid_group_id"] if kind == "drive_hours" else []))},
+        "reason": TEXT,
+        **ORIGIN,
+        "retired_by_delivery_seq": COUNT,
+    }
+    for kind, key in KEY.items()
 }
 
 REJECTED_RECORDS: dict[str, pl.DataType] = {
