@@ -41,7 +41,6 @@ TESTS = {
         "tests/proof/test_reliability.py",
         "tests/proof/test_disk_full.py",
         "tests/proof/test_published_file.py",
-        "tests/quality/test_planned_maintenance.py",
         "tests/drivetail/test_upgrade.py",
     ],
     "servers": ["tests/proof/test_prometheus_answers.py", "tests/drivetail/test_pulls.py"],

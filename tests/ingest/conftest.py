@@ -8,11 +8,21 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from ingest import list_deliveries, table_files
+from ingest import FileResult, IngestSummary, list_deliveries, table_files
 from ingest.contract.fleet import RAW
 
 HOURS_HEADER = "hour_utc,drive_id,raid_group_id,read_ios,write_ios,read_latency_us,write_latency_us"
 GOOD_ROW = "2026-01-05T10:00:00Z,d1,g1,10,5,100.0,50.0"
+
+
+SHARED = Path(__file__).parents[3] / "shared"
+SAMPLES = SHARED / "samples"
+needs_shared = pytest.mark.skipif(not SHARED.exists(), reason=f"the files are not at {SHARED}; they are not ours to distribute")
+
+
+def counts(summary: IngestSummary | FileResult) -> tuple[int, int, int, int, int]:
+    """Rows delivered, accepted, rejected, duplicate and superseded."""
+    return (summary.rows_delivered, summary.rows_accepted, summary.rows_rejected, summary.rows_duplicate, summary.rows_superseded)
 
 
 class Warehouse:

@@ -208,22 +208,6 @@ def test_a_pull_of_the_mgrs_metrics_lands_the_same_drives(tmp_path: Path, wareho
     assert not list(warehouse.path.glob("pulled/**/*.ceph"))
 
 
-def test_a_slow_drive_is_named_and_one_that_scrubs_raises_no_alert(tmp_path: Path) -> None:
-    """From the tools' output to the alert: osd.5 takes 40 ms, osd.4 too while it is deep-scrubbed; its peers 4 ms."""
-    known = [metadata(osd, host=f"h{osd // 2}", device="sdb" if osd % 2 else "sda") for osd in range(6)]
-    looks: dict[int, list[Any]] = {0: [known, tree(*range(6))]}
-    for second in range(300, 6 * 3600 + 1, 300):
-        slow = {"o4": 40_000_000, "o5": 40_000_000}
-        looks[second] = [perf(**{f"o{osd}": 4_000_000 for osd in range(4)}, **slow), pgs(("active+clean+scrubbing+deep", [4]))]
-    warehouse = Built(tmp_path / "warehouse")
-    ingest("ceph", put(tmp_path, looks), warehouse.root)
-    build(warehouse)
-    with duckdb.connect(str(warehouse.published), read_only=True) as connection:
-        raised = connection.execute("select subject_id, raid_group_id, max_slowdown from marts.fct_slow_alerts").fetchall()
-        named = connection.execute("select model, kind, host from marts.dim_drives where drive_id = 'S5'").fetchall()
-    assert raised == [("S5", "prod/default/hdd", 10.0)] and named == [("ATA ST4000NM", "disk", "h2")]
-
-
 def test_the_slow_drive_of_a_real_cluster_is_named(tmp_path: Path) -> None:
     """Recorded from Ceph 16.2.15 while osd.4 was stopped five sixths of the time; drives were named, looks moved apart."""
     text = (Path(__file__).parent / "ceph_16.2.15.txt").read_text()

@@ -8,14 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-import pytest
 
 from ingest import IngestSummary, ingest
 from ingest.reading.health import ATA_NAMES, ata_name, ata_raw
-from tests.ingest.conftest import Warehouse
+from tests.ingest.conftest import SHARED, Warehouse, needs_shared
 
-SHARED = Path(__file__).parents[3] / "shared"
-needs_samples = pytest.mark.skipif(not SHARED.exists(), reason=f"the samples are not at {SHARED}; they may not be redistributed")
 T = 1_767_607_200  # 2026-01-05 10:00 UTC
 NOON = datetime(2026, 1, 5, 10)
 
@@ -165,7 +162,7 @@ def test_a_bundle_may_hold_health(warehouse: Warehouse, tmp_path: Path) -> None:
     assert (again.rows_accepted, again.rows_duplicate) == (0, 4)
 
 
-@needs_samples
+@needs_shared
 def test_every_document_of_a_real_drive_says_something(warehouse: Warehouse, tmp_path: Path) -> None:
     paths = [*SHARED.glob("samples/smartctl_*.json"), *SHARED.glob("data/smartctl_json/**/*.json")]
     for number, path in enumerate(paths):
@@ -181,7 +178,7 @@ def test_every_document_of_a_real_drive_says_something(warehouse: Warehouse, tmp
     assert rows.filter(pl.col("attribute") == "temperature_celsius").select(pl.col("raw_value").is_between(0, 110).all()).item()
 
 
-@needs_samples
+@needs_shared
 def test_a_real_day_of_backblaze(warehouse: Warehouse, tmp_path: Path) -> None:
     summary = ingest("backblaze", SHARED / "data/backblaze/2013-04-10.csv.gz", warehouse.path)
     rows = warehouse.live("drive_health")
@@ -198,7 +195,7 @@ def test_a_real_day_of_backblaze(warehouse: Warehouse, tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-@needs_samples
+@needs_shared
 def test_farm_of_a_seagate_disk(warehouse: Warehouse, tmp_path: Path) -> None:
     text = (SHARED / "samples/smartctl_seagate_farm_trimmed.json").read_text()
     summary = land("smartctl", warehouse, tmp_path, "web1/farm.json", text)

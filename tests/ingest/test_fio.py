@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import tarfile
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,10 +10,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ingest import IngestError, IngestSummary, ingest
-from tests.ingest.conftest import Warehouse
+from ingest import ingest
+from tests.ingest.conftest import SHARED, Warehouse, counts, needs_shared
 
-SHARED = Path(__file__).parents[3] / "shared/data/fio_md_arrays"
 START = datetime(2020, 1, 31, 11, 58, 38, 256_000)
 START_MS = 1_580_471_918_256
 FIGURES = ("read_ios", "write_ios", "read_ticks", "write_ticks")
@@ -62,10 +59,6 @@ def write(root: Path, *runs: object, folder: str = "host/array") -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(run if isinstance(run, bytes) else (run if isinstance(run, str) else json.dumps(run, indent=2)).encode())
     return root
-
-
-def counts(summary: IngestSummary) -> tuple[int, int, int, int, int]:
-    return (summary.rows_delivered, summary.rows_accepted, summary.rows_rejected, summary.rows_duplicate, summary.rows_superseded)
 
 
 def hours(warehouse: Warehouse) -> list[tuple[Any, ...]]:
@@ -132,19 +125,6 @@ def test_the_hour_of_a_run_is_its_rank_among_the_runs_of_its_array(tmp_path: Pat
         ("host/other/md0", 5, other),
         ("host/other/md0", 4, other + timedelta(hours=1)),
     ]
-
-
-@pytest.mark.parametrize("given", ["", "host", "host/array", "host/array/0.json", "in.tar.gz"])
-def test_any_level_may_be_given_and_is_known_again(given: str, tmp_path: Path, warehouse: Warehouse) -> None:
-    write(tmp_path / "in", result())
-    with tarfile.open(tmp_path / "in" / "in.tar.gz", "w:gz") as packed:
-        packed.add(tmp_path / "in/host", "host")
-    summary = ingest("fio", [tmp_path / "in" / given], warehouse.path, kind="ssd")
-    assert summary.delivery_seq == 1
-    assert warehouse.live()["raid_group_id"].unique().to_list() == ["host/array/md0"]
-    assert warehouse.live("drives")["kind"].unique().to_list() == ["ssd"]
-    shutil.copytree(tmp_path / "in", tmp_path / "copy")
-    assert ingest("fio", [tmp_path / "in/host", tmp_path / "copy"], warehouse.path).delivery_seq is None
 
 
 def test_deliveries_in_order_of_time_end_as_one_delivery(tmp_path: Path, warehouse: Warehouse) -> None:
@@ -337,15 +317,9 @@ def test_members_are_those_whose_means_the_array_gives(
     assert found == members
 
 
-def test_a_folder_without_json_is_a_usage_error(tmp_path: Path, warehouse: Warehouse) -> None:
-    (tmp_path / "iotest_lat.1.log").write_text("250, 1, 0, 0\n")
-    with pytest.raises(IngestError, match="--output-format=json"):
-        ingest("fio", tmp_path, warehouse.path)
-
-
-@pytest.mark.skipif(not SHARED.exists(), reason=f"the fio-plot runs are not here ({SHARED}); they are not ours to distribute")
+@needs_shared
 def test_real_runs_on_four_arrays(warehouse: Warehouse) -> None:
-    summary = ingest("fio", SHARED, warehouse.path)
+    summary = ingest("fio", SHARED / "data/fio_md_arrays", warehouse.path)
     assert {file.status for file in summary.files} == {"landed"}
     assert len(summary.files) == 343
     assert counts(summary) == (1617, 1617, 0, 0, 0)
@@ -376,4 +350,4 @@ def test_real_runs_on_four_arrays(warehouse: Warehouse) -> None:
     assert first["read_latency_us"].is_between(5_000, 20_000).all()
     assert warehouse.live("drives").select("kind", "role").unique().rows() == [(None, "data")]
     assert warehouse.live("drives").height == 18
-    assert ingest("fio", SHARED, warehouse.path).delivery_seq is None
+    assert ingest("fio", SHARED / "data/fio_md_arrays", warehouse.path).delivery_seq is None

@@ -11,11 +11,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ingest import IngestSummary, ingest
-from tests.ingest.conftest import Warehouse
+from ingest import ingest
+from tests.ingest.conftest import SAMPLES, Warehouse, counts, needs_shared
 
-SAMPLES = Path(__file__).parents[3] / "shared/samples"
-needs_samples = pytest.mark.skipif(not SAMPLES.exists(), reason=f"the samples are not at {SAMPLES}; they may not be redistributed")
 AT = datetime(2026, 1, 5, 10, 20)
 TS = 1_767_608_400
 
@@ -27,10 +25,6 @@ def given(root: Path, **files: str) -> Path:
     for name, text in files.items():
         (folder / name.replace("__", ".")).write_text(text)
     return folder
-
-
-def counts(summary: IngestSummary) -> tuple[int, int, int, int, int]:
-    return (summary.rows_delivered, summary.rows_accepted, summary.rows_rejected, summary.rows_duplicate, summary.rows_superseded)
 
 
 def sample(name: str) -> str:
@@ -46,7 +40,7 @@ def members(warehouse: Warehouse) -> list[tuple[Any, ...]]:
 # mdadm -----------------------------------------------------------------------------------------------------------
 
 
-@needs_samples
+@needs_shared
 def test_every_version_of_the_export_names_its_members(tmp_path: Path, warehouse: Warehouse) -> None:
     names = (
         "qemu_md_raid6/mdadm_export_rebuild",
@@ -74,7 +68,7 @@ def test_every_version_of_the_export_names_its_members(tmp_path: Path, warehouse
     ]
 
 
-@needs_samples
+@needs_shared
 def test_detail_says_what_failed_and_what_is_going_on(tmp_path: Path, warehouse: Warehouse) -> None:
     for name in ("raid1-faulty", "raid1-faulty-with-spare", "raid1-syncing", "raid5-ok", "raid0-ok", "container1-member"):
         folder = tmp_path / "in" / name
@@ -93,7 +87,7 @@ def test_detail_says_what_failed_and_what_is_going_on(tmp_path: Path, warehouse:
     assert groups["raid5-ok/vda"].count(":") == 3
 
 
-@needs_samples
+@needs_shared
 def test_mdstat_line_by_line(tmp_path: Path, warehouse: Warehouse) -> None:
     from ingest.reading.hosts import looks
     from ingest.sources.mdadm import arrays_of
@@ -211,13 +205,6 @@ def test_a_line_of_mdstat_says_who_holds_data(
     assert [(row["row"], row["column"], row["value"]) for row in summary.rejected] == [(2, *told) for told in turned_away]
 
 
-def test_nobody_leaves_an_array_whose_line_is_cut_off(tmp_path: Path, warehouse: Warehouse) -> None:
-    lines = ("sda[0] sdb[1]", "sda[0] sdb[", "sda[0] sdb[1]")
-    looks = [f"TS {TS + 60 * n}\nmd0 : active raid1 {line}\n  99 blocks [2/2] [UU]\n" for n, line in enumerate(lines)]
-    assert counts(ingest("mdadm", given(tmp_path, mdstat="".join(looks)), warehouse.path)) == (3, 2, 1, 0, 0)
-    assert not warehouse.stored("drive_events").height
-
-
 def test_an_array_whose_first_look_is_cut_off_is_first_seen_by_the_next(tmp_path: Path, warehouse: Warehouse) -> None:
     lines = ("sda[0] sdb[", "sda[0] sdb[1]")
     looks = [f"TS {TS + 60 * n}\nmd0 : active raid1 {line}\n  99 blocks [2/2] [UU]\n" for n, line in enumerate(lines)]
@@ -298,16 +285,6 @@ def test_nobody_leaves_an_array_that_is_cut_off(form: str, ends: str, tmp_path: 
     assert len(members(warehouse)) == (7 if form is AN_MDSTAT else 5)
     assert warehouse.live("drives")["valid_from"].unique().to_list() == [AT]
     assert not [row for row in warehouse.stored("drive_events").iter_rows(named=True) if row["detail"] != "md: failed"]
-
-
-@pytest.mark.parametrize("form", [A_DETAIL, AN_EXPORT, AN_MDSTAT], ids=["detail", "export", "mdstat"])
-def test_a_message_of_the_kernel_within_says_of_nobody_that_it_left(form: str, tmp_path: Path, warehouse: Warehouse) -> None:
-    torn = [form[:at] + f"{MESSAGE}\n" + form[at:] for at in range(0, len(form), 3)]
-    looks = "".join(f"TS {TS + 60 * (n + 1)}\n{text}" for n, text in enumerate(torn))
-    summary = ingest("mdadm", given(tmp_path, mdadm=f"TS {TS}\n{form}{looks}"), warehouse.path)
-    assert summary.rows_rejected > len(torn) / 4
-    assert warehouse.live("drives")["valid_from"].unique().to_list() == [AT]
-    assert warehouse.stored("drive_events").filter(~pl.col("detail").str.contains("failed")).height == 0
 
 
 @pytest.mark.parametrize("form", [AN_EXPORT, A_DETAIL], ids=["export", "detail"])
@@ -412,7 +389,7 @@ def test_decoded_values_of_smartctl_precede_packed_ones(tmp_path: Path, warehous
     assert set(warehouse.stored("drive_health")["normalised_value"]) == {90}
 
 
-@needs_samples
+@needs_shared
 def test_a_document_of_every_protocol(tmp_path: Path, warehouse: Warehouse) -> None:
     folder = tmp_path / "in/web1"
     folder.mkdir(parents=True)
@@ -593,7 +570,7 @@ def test_a_fuller_hour_replaces_what_came_of_it_before(tmp_path: Path, warehouse
     assert warehouse.live().select("read_ios", "coverage").rows() == [(300, 180 / 3600)]
 
 
-@needs_samples
+@needs_shared
 def test_diskstats_samples_of_three_kernels(tmp_path: Path, warehouse: Warehouse) -> None:
     kernels = "".join(f"TS {TS + 60 * n}\n" + sample("proc_diskstats_node_exporter.txt") for n in range(2))
     series = {f"diskstats_{n}": sample(f"proc_diskstats_series_00{n}.txt") for n in (1, 2, 4)}

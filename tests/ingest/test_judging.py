@@ -14,7 +14,7 @@ import pytest
 from ingest import ingest
 from ingest.contract.fleet import CONTRACT, RAW
 from ingest.raw.judge import judge
-from tests.ingest.conftest import HOURS_HEADER, Warehouse
+from tests.ingest.conftest import HOURS_HEADER, Warehouse, counts
 
 Bundle = Callable[[dict[str, str | bytes | pl.DataFrame]], Path]
 HEADER = HOURS_HEADER + ",collected_at"
@@ -26,10 +26,6 @@ def row(drive: str = "d1", reads: int = 10, group: str = "g1", collected: str = 
 
 def hours(*rows: str) -> str:
     return "\n".join([HEADER, *rows]) + "\n"
-
-
-def counts(summary: object) -> tuple[int, ...]:
-    return tuple(getattr(summary, f"rows_{name}") for name in ("delivered", "accepted", "rejected", "duplicate", "superseded"))
 
 
 def test_the_latest_collected_at_wins_then_the_greatest_row(bundle: Bundle, warehouse: Warehouse) -> None:

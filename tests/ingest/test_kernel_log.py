@@ -7,17 +7,12 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import strategies as st
 
 from ingest import IngestError, IngestSummary, ingest
-from ingest.contract.errors import UnreadableFile
 from ingest.contract.values import EVENT_TYPES
-from ingest.reading.clocks import zone_of
-from ingest.sources.kernel_log import Reading, patterns, read_log
-from tests.fuzz import fuzz
-from tests.ingest.conftest import Warehouse
+from ingest.sources.kernel_log import patterns
+from tests.ingest.conftest import SAMPLES, Warehouse, needs_shared
 
-SHARED = Path(__file__).parents[3] / "shared/samples"
 TEN = (2026, 1, 5, 10)
 TIMEOUT = "sd 1:0:0:0: [sdb] tag#9 FAILED Result: hostbyte=DID_TIME_OUT driverbyte=DRIVER_OK cmd_age=30s"
 
@@ -47,6 +42,18 @@ def events(warehouse: Warehouse) -> list[tuple[object, ...]]:
             json.dumps({"__REALTIME_TIMESTAMP": "1767607200000000", "MESSAGE": list(TIMEOUT.encode() + b"\xff")}), {},
             datetime(*TEN), "web1",
         ),
+        (f"kern  :err   : [Mon Jan  5 10:00:00 2026] {TIMEOUT}", {"timezone": "UTC"}, datetime(*TEN), "web1"),
+        (f"<3>1 2026-01-05T10:00:00.000000+00:00 web1 kernel - - - {TIMEOUT}", {"timezone": "UTC"}, datetime(*TEN), "web1"),
+        (f'<3>1 2026-01-05T10:00:00Z web1 kernel 7 ID9 [a@1 b="x"][c@2] {TIMEOUT}', {"timezone": "UTC"}, datetime(*TEN), "web1"),
+        (f"Mon 2026-01-05 10:00:00 UTC web1 kernel: {TIMEOUT}", {"timezone": "UTC"}, datetime(*TEN), "web1"),
+        (f"Mon 2026-01-05 10:00:00 CET web1 kernel: {TIMEOUT}", {"timezone": "UTC"}, datetime(*TEN), "web1"),
+        (f"Jan 05 10:00:00.000000 web1 kernel: {TIMEOUT}", {"timezone": "UTC", "year": "2026"}, datetime(*TEN), "web1"),
+        (f"1767607200.000000 web1 kernel: {TIMEOUT}", {"timezone": "UTC"}, datetime(*TEN), "web1"),
+        (
+            "data: " + json.dumps({"__REALTIME_TIMESTAMP": "1767607200000000", "MESSAGE": [TIMEOUT, "again"]}),
+            {"timezone": "UTC"}, datetime(*TEN), "web1",
+        ),
+        (f"2026-01-05T10:00:00+00:00 web1 kernel: message repeated 3 times: [ {TIMEOUT}]", {"timezone": "UTC"}, datetime(*TEN), "web1"),
     ],
 )  # fmt: skip
 def test_a_line_is_read_however_it_is_framed(
@@ -55,25 +62,6 @@ def test_a_line_is_read_however_it_is_framed(
     summary = land(warehouse, tmp_path, line + "\n", **options)
     assert (summary.rows_delivered, summary.rows_accepted) == (1, 1)
     assert events(warehouse) == [(f"{host}/sdb", when, "scsi_timeout")]
-
-
-@pytest.mark.parametrize(
-    ("line", "year"),
-    [
-        (f"kern  :err   : [Mon Jan  5 10:00:00 2026] {TIMEOUT}", None),
-        (f"<3>1 2026-01-05T10:00:00.000000+00:00 web1 kernel - - - {TIMEOUT}", None),
-        (f'<3>1 2026-01-05T10:00:00Z web1 kernel 7 ID9 [a@1 b="x"][c@2] {TIMEOUT}', None),
-        (f"Mon 2026-01-05 10:00:00 UTC web1 kernel: {TIMEOUT}", None),
-        (f"Mon 2026-01-05 10:00:00 CET web1 kernel: {TIMEOUT}", None),
-        (f"Jan 05 10:00:00.000000 web1 kernel: {TIMEOUT}", "2026"),
-        (f"1767607200.000000 web1 kernel: {TIMEOUT}", None),
-        ("data: " + json.dumps({"__REALTIME_TIMESTAMP": "1767607200000000", "MESSAGE": [TIMEOUT, "again"]}), None),
-        (f"2026-01-05T10:00:00+00:00 web1 kernel: message repeated 3 times: [ {TIMEOUT}]", None),
-    ],
-)
-def test_framings_of_journald_syslog_and_dmesg_are_read(line: str, year: str | None, warehouse: Warehouse, tmp_path: Path) -> None:
-    land(warehouse, tmp_path, line + "\n", timezone="UTC", **({"year": year} if year else {}))
-    assert events(warehouse) == [("web1/sdb", datetime(*TEN), "scsi_timeout")]
 
 
 def test_an_entry_of_several_lines_is_rejected_by_the_name_of_its_framing(warehouse: Warehouse, tmp_path: Path) -> None:
@@ -239,35 +227,11 @@ def test_every_pattern_has_its_hint_and_a_known_type() -> None:
         )
 
 
-def test_any_log_is_read_or_refused(tmp_path: Path) -> None:
-    frames = st.sampled_from(
-        [AT.format(1), "Jan  5 11:00:00 db7 kernel: ", "[12.5] ", "[Mon Jan  5 10:00:00 2026] ", "{", '{"MESSAGE": ', ""]
-    )
-    told = st.sampled_from(
-        [TIMEOUT, "md: unbind<sdb1>", "md: unbind<", "removing handle(0xffffffffffff)", "hostbyte=DID_TIME_OUT", "[sdz] not responding"]
-    )
-    noise = st.binary(max_size=20).map(lambda octets: octets.decode("latin-1"))
-    lines = st.lists(st.tuples(frames, st.one_of(told, noise), noise).map("".join), max_size=6).map("\n".join)
-    reading = Reading(zone_of("UTC"), 2026, datetime(2026, 1, 1), "host")
-
-    def check(text: str) -> None:
-        path = tmp_path / "fuzzed.log"
-        path.write_text(text, encoding="utf-8")
-        try:
-            found = read_log(path, reading)
-        except UnreadableFile:
-            return
-        rows = sorted([event[4] for event in found.events] + [row for row, *_ in found.rejected])
-        assert len(rows) == len(set(rows)) and len(rows) + found.repeated + found.unmatched <= text.count("\n") + 1
-
-    fuzz(lines, check, "kernel logs")
-
-
-@pytest.mark.skipif(not SHARED.exists(), reason=f"the samples are not here ({SHARED}); they are not ours to distribute")
+@needs_shared
 def test_real_logs_line_by_line(warehouse: Warehouse) -> None:
     names = ("hotplug_mpt3sas", "timeout_offline", "task_abort_megaraid", "md_failure")
     summary = ingest(
-        "kernel-log", [SHARED / f"kernel_{name}.log" for name in names], warehouse.path, source_options={"timezone": "UTC", "year": "2026"}
+        "kernel-log", [SAMPLES / f"kernel_{name}.log" for name in names], warehouse.path, source_options={"timezone": "UTC", "year": "2026"}
     )
     assert {file.status for file in summary.files} == {"landed"} and summary.rows_rejected == 0
     assert [(drive, kind) for drive, _, kind in events(warehouse)] == [

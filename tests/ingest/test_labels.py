@@ -5,12 +5,8 @@ from __future__ import annotations
 from datetime import date
 from pathlib import Path
 
-import polars as pl
-from hypothesis import strategies as st
-
 from ingest import IngestSummary, ingest
-from tests.fuzz import fuzz
-from tests.ingest.conftest import Warehouse
+from tests.ingest.conftest import Warehouse, counts
 
 HEADER = "drive_id,verdict,labelled_by,labelled_on\n"
 
@@ -20,10 +16,6 @@ def land(warehouse: Warehouse, tmp_path: Path, text: str | bytes, name: str = "l
     path.parent.mkdir()
     path.write_bytes(text.encode() if isinstance(text, str) else text)
     return ingest("labels", path, warehouse.path)
-
-
-def counts(summary: IngestSummary) -> tuple[int, int, int, int, int]:
-    return (summary.rows_delivered, summary.rows_accepted, summary.rows_rejected, summary.rows_duplicate, summary.rows_superseded)
 
 
 def labels(warehouse: Warehouse) -> list[tuple[object, ...]]:
@@ -61,21 +53,3 @@ def test_a_file_without_a_verdict_is_unreadable(warehouse: Warehouse, tmp_path: 
 def test_labels_may_be_json(warehouse: Warehouse, tmp_path: Path) -> None:
     land(warehouse, tmp_path, '{"drive_id": "S1", "verdict": "slow", "ticket": 7}\n', "labels.ndjson")
     assert labels(warehouse) == [("S1", "slow", None, None)]
-
-
-def test_any_labels_are_judged_and_counted(tmp_path: Path) -> None:
-    cell = st.sampled_from(["S1", "S2", "slow", "healthy", "", "2026-01-05", "2026-02-30", "x", '"', "\0", "é", "1e9"])
-    rows = st.lists(st.lists(cell, min_size=0, max_size=6), max_size=8)
-    at = iter(range(10_000_000))
-
-    def check(given: list[list[str]]) -> None:
-        folder = tmp_path / str(next(at))
-        folder.mkdir()
-        warehouse = Warehouse(folder / "warehouse")
-        summary = land(warehouse, folder, HEADER + "\n".join(",".join(row) for row in given) + "\n")
-        assert summary.rows_delivered == sum(counts(summary)[1:])
-        live = warehouse.live("labels")
-        assert live["drive_id"].is_unique().all() and set(live["verdict"]) <= {"slow", "healthy"}
-        assert live.filter(pl.col("drive_id").is_null()).height == 0
-
-    fuzz(rows, check, "labels")

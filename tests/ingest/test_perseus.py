@@ -7,12 +7,10 @@ from datetime import datetime
 from pathlib import Path
 
 import polars as pl
-import pytest
 
-from ingest import IngestError, ingest
-from tests.ingest.conftest import Warehouse
+from ingest import ingest
+from tests.ingest.conftest import SHARED, Warehouse, needs_shared
 
-SHARED = Path(__file__).parents[3] / "shared/data/perseus"
 HOUR = 1658149200  # 2022-07-18 13:00 UTC
 HEADER = '"ts","disk_id","throughput","latency"'
 
@@ -56,17 +54,6 @@ def test_an_hour_is_the_mean_of_its_samples(tmp_path: Path, warehouse: Warehouse
     ]
 
 
-@pytest.mark.parametrize("given", ["", "cluster_A", "cluster_A/host_1", "cluster_A/host_1/2022-07-18.csv.gz"])
-def test_any_level_may_be_given_and_is_known_again(given: str, tmp_path: Path, warehouse: Warehouse) -> None:
-    write(tmp_path / "in", [sample(1)], name="2022-07-18.csv.gz")
-    summary = ingest("perseus", [tmp_path / "in" / given], warehouse.path, kind="disk")
-    assert warehouse.live()["drive_id"].to_list() == ["cluster_A/host_1/disk1"]
-    assert warehouse.live("drives")["kind"].to_list() == ["disk"]
-    assert summary.delivery_seq == 1
-    write(tmp_path / "copy", [sample(1)], name="2022-07-18.csv.gz")
-    assert ingest("perseus", [tmp_path / "in", tmp_path / "copy"], warehouse.path).delivery_seq is None
-
-
 def test_bad_samples_are_rejected_and_repeated_ones_counted(tmp_path: Path, warehouse: Warehouse) -> None:
     lines = [
         sample(1, latency=10), sample(2, latency=-1), sample(3, latency="inf"), "later,disk1,1,1", f"{HOUR + 60},,1,1",
@@ -107,20 +94,12 @@ def test_an_unreadable_file_does_not_stop_its_host(tmp_path: Path, warehouse: Wa
     assert warehouse.live().height == 1
 
 
-def test_folders_that_do_not_match_are_a_usage_error(tmp_path: Path, warehouse: Warehouse) -> None:
-    (tmp_path / "2022-07-18.csv").write_text(HEADER + "\n" + sample(1) + "\n")
-    with pytest.raises(IngestError, match=r"cluster_\*/host_\*"):
-        ingest("perseus", [tmp_path / "2022-07-18.csv"], warehouse.path)
-
-
-@pytest.mark.skipif(
-    not (SHARED / "raw_host_days").exists(), reason=f"the Perseus data is not here ({SHARED}); it is not ours to distribute"
-)
+@needs_shared
 def test_real_host_days_equal_the_hourly_means(warehouse: Warehouse) -> None:
-    summary = ingest("perseus", [SHARED / "raw_host_days"], warehouse.path)
+    summary = ingest("perseus", [SHARED / "data/perseus/raw_host_days"], warehouse.path)
     assert {file.status for file in summary.files} == {"landed"}
     assert summary.rows_delivered == summary.rows_accepted
-    hourly = pl.read_csv(SHARED / "cluster_A_hourly.csv.gz", try_parse_dates=True).select(
+    hourly = pl.read_csv(SHARED / "data/perseus/cluster_A_hourly.csv.gz", try_parse_dates=True).select(
         pl.format("cluster_{}/host_{}/disk{}", "cluster", "host", "disk").alias("drive_id"),
         pl.col("hour_utc").cast(pl.Datetime("us")),
         "n_latency",

@@ -8,16 +8,13 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import strategies as st
 
 from ingest import IngestSummary, ingest
 from ingest.contract.errors import UnreadableFile
 from ingest.reading.devices import drive_of, host_of, is_whole_drive
 from ingest.sources.prometheus.text import Labels, read_samples
-from tests.fuzz import fuzz
-from tests.ingest.conftest import Warehouse
+from tests.ingest.conftest import SAMPLES, Warehouse, counts, needs_shared
 
-SHARED = Path(__file__).parents[3] / "shared/samples"
 T = 1_767_607_200  # 2026-01-05 10:00 UTC
 SHORT = {
     "reads_completed": "reads", "writes_completed": "writes", "read_time_seconds": "read_seconds",
@@ -48,10 +45,6 @@ def land(warehouse: Warehouse, tmp_path: Path, *texts: str | bytes, name: str = 
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return ingest("prometheus", tmp_path / "in", warehouse.path)
-
-
-def counts(summary: IngestSummary) -> tuple[int, int, int, int, int]:
-    return (summary.rows_delivered, summary.rows_accepted, summary.rows_rejected, summary.rows_duplicate, summary.rows_superseded)
 
 
 def test_two_scrapes_by_hand_are_part_of_an_hour(warehouse: Warehouse, tmp_path: Path) -> None:
@@ -253,41 +246,10 @@ def test_partitions_and_what_is_made_of_drives_are_left_out() -> None:
     ]
 
 
-def test_any_text_is_read_or_refused(tmp_path: Path) -> None:
-    good = st.sampled_from(
-        [
-            lines(f" {T}"),
-            lines(),
-            f"node_time_seconds {T}\n",
-            'node_disk_info{device="sda",serial="x"} 1\n',
-            "# EOF\n",
-            "HTTP/1.1 200 OK\n\n",
-        ]
-    )
-    pieces = st.one_of(
-        good,
-        st.binary(max_size=20).map(lambda octets: octets.decode("latin-1")),
-        st.sampled_from(["{", "}", '"', "\\", " ", "\n", "NaN", "1e999", "-0", "node_disk_info{", '="']),
-    ).map(str)
-
-    def check(text: str) -> None:
-        path = tmp_path / "fuzzed.prom"
-        path.write_bytes(text.encode("utf-8", "surrogatepass"))
-        try:
-            file = read_samples(path, "host", Labels(), tmp_path)
-        except UnreadableFile:
-            return
-        (found,) = file.pieces()
-        assert found.readings["device"].map_elements(is_whole_drive, return_dtype=pl.Boolean).all()
-        assert pl.concat([file.broken, found.broken])["row"].is_between(1, text.count("\n") + 1).all()
-
-    fuzz(st.lists(pieces, max_size=12).map("".join), check, "lines of samples")
-
-
-@pytest.mark.skipif(not SHARED.exists(), reason=f"the samples are not here ({SHARED}); they are not ours to distribute")
+@needs_shared
 class TestSamples:
     def test_a_slow_drive_stands_out_between_two_scrapes(self, warehouse: Warehouse) -> None:
-        folder = SHARED / "qemu_md_raid6_throttled"
+        folder = SAMPLES / "qemu_md_raid6_throttled"
         summary = ingest("prometheus", [folder / "ne_0.txt", folder / "ne_1.txt"], warehouse.path, min_coverage=0.001)
         assert counts(summary) == (14, 14, 0, 0, 0)
         serials = warehouse.live("drive_aliases").select("alias", pl.col("drive_id").alias("serial"))
@@ -300,11 +262,11 @@ class TestSamples:
 
     def test_every_line_of_a_real_dump_is_accounted_for(self, warehouse: Warehouse) -> None:
         # its I/Os are no whole numbers: nothing of it may count, and nothing may be lost
-        (file,) = ingest("prometheus", SHARED / "prometheus/promtool_tsdb_dump.txt.gz", warehouse.path).files
+        (file,) = ingest("prometheus", SAMPLES / "prometheus/promtool_tsdb_dump.txt.gz", warehouse.path).files
         assert (file.rows_delivered, file.rows_rejected) == (10_020, 10_020)
 
     def test_real_answers_of_a_scrape(self, warehouse: Warehouse, tmp_path: Path) -> None:
-        summary = ingest("prometheus", SHARED / "prometheus/node_exporter_metrics_host.txt", warehouse.path)
+        summary = ingest("prometheus", SAMPLES / "prometheus/node_exporter_metrics_host.txt", warehouse.path)
         assert counts(summary) == (1, 1, 0, 0, 0)
         with pytest.raises(UnreadableFile, match="no node_time_seconds"):
-            read_samples(SHARED / "node_exporter_e2e_output.prom", "host", Labels(), tmp_path)
+            read_samples(SAMPLES / "node_exporter_e2e_output.prom", "host", Labels(), tmp_path)

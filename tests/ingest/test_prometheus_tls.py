@@ -163,7 +163,7 @@ def test_a_file_that_is_missing_or_no_pem_is_named(
 @pytest.mark.parametrize(
     ("given", "sent"),
     [
-        ({TOKEN: SENT}, f"Bearer {SENT}"),
+        ({TOKEN: SENT, TENANT: "team-a"}, f"Bearer {SENT}"),
         ({USER: "ada", PASSWORD: "pw"}, "Basic YWRhOnB3"),
         ({USER: "ada", PASSWORD: "p€"}, "Basic YWRhOnDigqw="),  # UTF-8, as Prometheus reads it
         ({}, None),
@@ -176,7 +176,7 @@ def test_credentials_are_sent_over_tls(
         monkeypatch.setenv(name, value)
     with https(authority.sign("server")) as server:
         assert land(server, warehouse).rows_accepted == 3
-        assert {headers.get("Authorization") for headers in server.headers} == {sent}
+        assert {(headers.get("Authorization"), headers.get("X-Scope-OrgID")) for headers in server.headers} == {(sent, given.get(TENANT))}
 
 
 def echo(path: str, parameters: dict[str, str], before: int) -> tuple[int, dict[str, str], bytes]:

@@ -7,16 +7,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import strategies as st
 
 from ingest import IngestError, IngestSummary, ingest, list_deliveries
-from ingest.contract.errors import UnreadableFile
-from ingest.sources.sysstat import read_intervals, zone_of
-from tests.fuzz import fuzz
-from tests.ingest.conftest import Warehouse
-from tests.mutate import mutated, mutated_json
+from tests.ingest.conftest import SAMPLES, Warehouse, counts, needs_shared
 
-SHARED = Path(__file__).parents[3] / "shared/samples"
 H = datetime(2026, 1, 5, 10)
 
 
@@ -26,10 +20,6 @@ def land(warehouse: Warehouse, tmp_path: Path, *texts: str, timezone: str | None
     for number, text in enumerate(texts):
         (folder / f"{number}.txt").write_text(text)
     return ingest("sysstat", folder, warehouse.path, source_options={"timezone": timezone})
-
-
-def counts(summary: IngestSummary) -> tuple[int, int, int, int, int]:
-    return (summary.rows_delivered, summary.rows_accepted, summary.rows_rejected, summary.rows_duplicate, summary.rows_superseded)
 
 
 def hours(warehouse: Warehouse) -> list[tuple[object, ...]]:
@@ -401,12 +391,12 @@ def test_iostat_without_times_takes_them_from_options(
     assert rows == [(hour, 600, 3000.0, 1 / 6), (hour + timedelta(hours=1), 1200, 3000.0, 1 / 3)]
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason=f"the samples are not here ({SHARED}); they are not ours to distribute")
+@needs_shared
 def test_a_throttled_drive_stands_out_in_iostat_alone(warehouse: Warehouse) -> None:
     names = ("qemu_md_raid6_throttled/iostat_throttled.json", "qemu_md_raid6/iostat_healthy.json", "iostat_x_p_ALL_oJSON.json")
     for n, name in enumerate(names):
         options = {"interval": "5s", "began": f"2026-01-05T1{n}:00:00Z"}
-        summary = ingest("sysstat", SHARED / name, warehouse.path, min_coverage=0.001, source_options=options)
+        summary = ingest("sysstat", SAMPLES / name, warehouse.path, min_coverage=0.001, source_options=options)
         assert not summary.unreadable and summary.rows_accepted and not summary.rows_rejected
     assert warehouse.live()["hour_utc"].unique().sort().to_list() == [H + timedelta(hours=n) for n in range(3)]
     throttled = warehouse.live().filter(hour_utc=H).drop_nulls("read_latency_us")
@@ -414,35 +404,10 @@ def test_a_throttled_drive_stands_out_in_iostat_alone(warehouse: Warehouse) -> N
     assert throttled.filter(throttled["read_latency_us"] >= 2 * median)["drive_id"].to_list() == ["(none)/sdb"]
 
 
-def test_any_output_nearly_as_it_should_be_is_read_or_refused(tmp_path: Path) -> None:
-    disk = {"disk_device": "sda", "r/s": 9.0, "w/s": 1.0, "rkB/s": 4.0, "wkB/s": 8.0, "r_await": 1.5, "w_await": 2.5, "util": 3.0}
-    split = [{"timestamp": f"01/13/26 10:{n}0:00", "disk": [disk, {**disk, "disk_device": "dm-0"}]} for n in range(3)]
-    documents = [sadf(*(interval(H + timedelta(minutes=10 * n)) for n in range(1, 4))), sadf(*split).replace('"file-date"', '"date"')]
-    texts = [
-        SADF_HEADER.replace("DEV", "CPU") + SADF_HEADER + sadf_line(10) + sadf_line(10, "dev8-16")
-        + "web1;-1;1767608400;LINUX-RESTART\n" + sadf_line(20),
-        BANNER + "10:00:00 CPU %user\n10:10:00 all 1.0\n" + SAR_HEADER + sar_line(10) + sar_line(20, "sdb")
-        + "Average: sda 1\n\n10:30:00 LINUX RESTART\n",
-    ]  # fmt: skip
-
-    def check(text: bytes) -> None:
-        path = tmp_path / "fuzzed.txt"
-        path.write_bytes(text)
-        try:
-            found = read_intervals(path, zone_of("UTC"))
-        except UnreadableFile:
-            return
-        assert len(found.intervals) + len(found.rejected) == found.row
-        assert all(row["seconds"] > 0 for row in found.intervals)
-
-    nearly = [mutated(text.encode()) for text in (*texts, *documents)] + [mutated_json(json.loads(text)) for text in documents]
-    fuzz(st.one_of(*nearly), check, "output of sysstat")
-
-
-@pytest.mark.skipif(not SHARED.exists(), reason=f"the samples are not here ({SHARED}); they are not ours to distribute")
+@needs_shared
 def test_real_output_of_every_tool(warehouse: Warehouse) -> None:
     names = ("sysstat/sadf_disk.json", "sysstat/iostat_x.json", "sar_dev.txt", "sadf_j_A.json", "sar_A_dec.txt")
-    summary = ingest("sysstat", [SHARED / name for name in names], warehouse.path, source_options={"timezone": "UTC"})
+    summary = ingest("sysstat", [SAMPLES / name for name in names], warehouse.path, source_options={"timezone": "UTC"})
     assert {file.status for file in summary.files} == {"landed"} and summary.rows_rejected == 0
     (vda,) = [row for row in hours(warehouse) if row[0] == "vm/vda"]
     # 306, 269, 101 and 31 I/Os in four seconds, 1.55, 0.92, 0.27 and 0.52 ms each

@@ -6,15 +6,13 @@ from datetime import date, datetime
 from pathlib import Path
 
 import polars as pl
-import pytest
 from hypothesis import strategies as st
 
 from ingest import IngestSummary, ingest
 from ingest.sources.backblaze import follow
 from tests.fuzz import fuzz
-from tests.ingest.conftest import Warehouse
+from tests.ingest.conftest import SHARED, Warehouse, counts, needs_shared
 
-SHARED = Path(__file__).parents[3] / "shared/data"
 DAYS = "date,serial_number,model,capacity_bytes,failure,smart_5_raw,smart_9_raw"
 
 
@@ -24,10 +22,6 @@ def land(source: str, warehouse: Warehouse, tmp_path: Path, **texts: str) -> Ing
     for name, text in texts.items():
         (folder / f"{name}.csv").write_text(text)
     return ingest(source, folder, warehouse.path)
-
-
-def counts(summary: IngestSummary) -> tuple[int, int, int, int, int]:
-    return (summary.rows_delivered, summary.rows_accepted, summary.rows_rejected, summary.rows_duplicate, summary.rows_superseded)
 
 
 def events(warehouse: Warehouse) -> list[tuple[object, ...]]:
@@ -146,15 +140,15 @@ def test_any_days_are_followed(tmp_path: Path) -> None:
     fuzz(days, check, "days of drives")
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason=f"the data is not here ({SHARED}); it is not ours to distribute")
+@needs_shared
 def test_real_tickets_and_a_real_day(warehouse: Warehouse) -> None:
-    assert counts(ingest("tickets", SHARED / "alibaba_ssd_failure_tag/ssd_failure_tag.csv.gz", warehouse.path, kind="ssd")) == (
+    assert counts(ingest("tickets", SHARED / "data/alibaba_ssd_failure_tag/ssd_failure_tag.csv.gz", warehouse.path, kind="ssd")) == (
         18_387,
         18_387,
         0,
         0,
         0,
     )
-    day = ingest("backblaze", SHARED / "backblaze/2013-04-10.csv.gz", warehouse.path, kind="disk")
+    day = ingest("backblaze", SHARED / "data/backblaze/2013-04-10.csv.gz", warehouse.path, kind="disk")
     assert counts(day) == (21_195, 21_195, 0, 0, 0)
     assert warehouse.live("drives").group_by("kind").len().sort("kind").rows() == [("disk", 21_195), ("ssd", 18_387)]
