@@ -257,47 +257,17 @@ def _write_truth(folder: Path, fleet: Fleet, histories: Sequence[GroupHistory], 
         orient="row",
     ).sort("raid_group_id", "drive_id", "started_at")
     episodes.write_parquet(folder / "truth_episodes.parquet")
-    pl.DataFrame(
-        [
-            (
-                m.drive_id,
-                group.raid_group_id,
-                group.kind,
-                m.role,
-                m.slot,
-                m.frailty,
-                m.hazard_per_hour * HOURS_PER_YEAR,
-                m.fail_slow_excess > 0,
-                1 + m.fail_slow_excess,
-                m.latency_factor,
-                m.rate_share,
-                m.io_size_factor,
-                m.noise_factor,
-                group.is_coarse,
-                m.is_replacement,
-            )
-            for group in fleet.groups
-            for m in sorted(group.members, key=lambda m: m.drive_id)
-        ],
-        schema={
-            "drive_id": pl.String(),
-            "raid_group_id": pl.String(),
-            "kind": pl.String(),
-            "role": pl.String(),
-            "slot": pl.Int64(),
-            "frailty": pl.Float64(),
-            "episodes_per_year": pl.Float64(),
-            "is_fail_slow": pl.Boolean(),
-            "fail_slow_factor": pl.Float64(),
-            "latency_factor": pl.Float64(),
-            "rate_share_factor": pl.Float64(),
-            "io_size_factor": pl.Float64(),
-            "noise_factor": pl.Float64(),
-            "is_coarse_timer": pl.Boolean(),
-            "is_replacement": pl.Boolean(),
-        },
-        orient="row",
-    ).write_parquet(folder / "truth_drives.parquet")
+    pl.DataFrame([
+        {
+            "drive_id": m.drive_id, "raid_group_id": group.raid_group_id, "kind": group.kind, "role": m.role, "slot": m.slot,
+            "frailty": m.frailty, "episodes_per_year": m.hazard_per_hour * HOURS_PER_YEAR, "is_fail_slow": m.fail_slow_excess > 0,
+            "fail_slow_factor": 1 + m.fail_slow_excess, "latency_factor": m.latency_factor, "rate_share_factor": m.rate_share,
+            "io_size_factor": m.io_size_factor, "noise_factor": m.noise_factor, "is_coarse_timer": group.is_coarse,
+            "is_replacement": m.is_replacement,
+        }
+        for group in fleet.groups
+        for m in sorted(group.members, key=lambda m: m.drive_id)
+    ]).write_parquet(folder / "truth_drives.parquet")  # fmt: skip
     if options["health"] == "planted":
         pl.DataFrame({"kind": list(PLANTED), "attribute": list(PLANTED.values())}).write_csv(folder / "truth_health.csv")
     if plan.cases:

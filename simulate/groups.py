@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from ingest.contract.fleet import CONTRACT
 from simulate.parameters import Kind, KindParameters
 from simulate.streams import LEVELLED, Dealer, Purpose, Trait, normal, stream
 
@@ -243,8 +244,6 @@ def make_group(kind: Kind, ordinal: int, place: int, p: KindParameters, dealer: 
     # slower than the whole fleet
     ageing, exponent = _ageing(p, years + AGE_AHEAD[kind], is_age_known)
     group_hazard = standing * ageing
-    # drives of a group whose models nobody knows are as any drives
-    family_hazards = p.family_hazards if is_model_known else ()
     striped_u = dealer.level(Trait.STRIPED, 0, group_hazard * (weakness + 1) * width) if kind in LEVELLED else None
     group = Group(
         raid_group_id=f"{kind}-g{place:06d}",
@@ -274,7 +273,7 @@ def make_group(kind: Kind, ordinal: int, place: int, p: KindParameters, dealer: 
         # their drives are as others are, their paths are worse
         * (1.0 if is_model_known or is_coarse else math.prod(p.unknown_model_hazard))
         * weakness
-        * _of_family(family_hazards, family) ** PATH_OF_FAMILY,
+        * _of_family(p.family_hazards if is_model_known else (), family) ** PATH_OF_FAMILY,
         severity_exponent=p.severity_exponent * exponent,
         stratum=stratum,
     )
@@ -305,10 +304,9 @@ def make_group(kind: Kind, ordinal: int, place: int, p: KindParameters, dealer: 
         age_years = years if u[slot, 2] >= SWAPPED_SHARE[kind] else years * u[slot, 3]
         own_stratum = _stratum(kind, age_years, family, is_model_known, is_age_known) + PARITY * (role != "data")
         z[slot, 1] = normal(dealer.deal(Trait.LATENCY, own_stratum)[0])
-        ageing, exponent = _ageing(p, age_years + AGE_AHEAD[kind], is_age_known)
         group.members.append(
             _member(
-                kind,
+                group,
                 p,
                 f"{kind[0].upper()}{place:06d}{slot:02d}A",
                 slot,
@@ -318,17 +316,12 @@ def make_group(kind: Kind, ordinal: int, place: int, p: KindParameters, dealer: 
                 (start - timedelta(days=age_years * 365.25)).date(),
                 group.joined_at,
                 age_years,
-                standing * ageing,
-                standing * ageing * _of_family(family_hazards, own_family) * (LARGE_IO_HAZARD[kind] if slot in large else 1.0),
-                exponent,
                 own_stratum,
                 noise,
                 z[slot],
-                size_u[slot, 1] if slot in large else None,
                 dealer.deal(Trait.FAIL_SLOW, own_stratum)[0],
                 dealer.deal(Trait.AILING, own_stratum)[0],
-                group.is_striped,
-                group.is_coarse,
+                size_u[slot, 1] if slot in large else None,
             )
         )
     if rng.random() < SPARE_SHARE:
@@ -338,10 +331,9 @@ def make_group(kind: Kind, ordinal: int, place: int, p: KindParameters, dealer: 
 
 def successor(rng: np.random.Generator, dealer: Dealer, group: Group, old: Member, p: KindParameters, at: float, start: datetime) -> Member:
     """The new drive that takes the slot of `old` at hour `at`."""
-    ageing, exponent = _ageing(p, 0.0, group.is_age_known)
     stratum = _stratum(group.kind, 0.0, group.family, group.is_model_known, group.is_age_known) + PARITY * (old.role != "data") + SUCCESSOR
     return _member(
-        group.kind,
+        group,
         p,
         old.drive_id[:-1] + chr(ord(old.drive_id[-1]) + 1),
         old.slot,
@@ -351,23 +343,17 @@ def successor(rng: np.random.Generator, dealer: Dealer, group: Group, old: Membe
         (start + timedelta(hours=at)).date(),
         at,
         0.0,
-        group.standing * ageing,
-        group.standing * ageing * _of_family(p.family_hazards if group.is_model_known else (), group.family),
-        exponent,
         stratum,
         old.noise_factor / _of_family(p.family_noises, old.family),  # its age is in there, too: the group stays as noisy as it is
         rng.standard_normal(5),
-        None,
         dealer.deal(Trait.FAIL_SLOW, stratum)[0],
         1.0,
-        group.is_striped,
-        group.is_coarse,
         is_replacement=True,
     )
 
 
 def _member(
-    kind: Kind,
+    group: Group,
     p: KindParameters,
     drive_id: str,
     slot: int,
@@ -377,27 +363,28 @@ def _member(
     deployed_on: date,
     active_from: float,
     age_years: float,
-    ageing: float,
-    hazard: float,
-    exponent: float,
     stratum: int,
     group_noise: float,
     z: Floats,
-    size_u: float | None,
     u: float,
     ailing_u: float,
-    is_striped: bool,
-    is_coarse: bool,
+    size_u: float | None = None,
     is_replacement: bool = False,
 ) -> Member:
-    """A drive from five normal and three uniform draws: `hazard` multiplies its rates, `size_u` is None unless its I/Os are large."""
+    """A drive from five normal and three uniform draws; `size_u` is None unless its I/Os are large."""
+    kind = group.kind
+    ageing, exponent = _ageing(p, age_years + AGE_AHEAD[kind], group.is_age_known)
+    ageing *= group.standing
+    # drives of a group whose models nobody knows are as any drives
+    hazard = ageing * _of_family(p.family_hazards if group.is_model_known else (), family)
+    hazard *= 1.0 if size_u is None else LARGE_IO_HAZARD[kind]
     # few ail, and of these few hold most of the slow hours
     frailty = p.ailing_hazard * max(ailing_u / p.ailing_share, LEAST_RANK) ** -AILING_SPREAD[kind] if ailing_u < p.ailing_share else 1.0
     extra_size = 0.0 if size_u is None else min(LEAST_EXTRA_SIZE * (1 - size_u) ** (-1 / p.hot_spot_exponent), LARGEST_EXTRA_SIZE)
     # drives of a steady age, or behind a coarse timer, differ less for good, too
     is_steady = bool(p.steady_year_noise) and int(age_years + AGE_AHEAD[kind]) == STEADY_YEAR - 1
     steadiness = p.steady_year_noise[0] if is_steady else 1.0
-    lasting = min(steadiness, COARSE_NOISE if is_coarse else 1.0)
+    lasting = min(steadiness, COARSE_NOISE if group.is_coarse else 1.0)
     is_fail_slow = u < p.fail_slow_share * hazard
     return Member(
         drive_id=drive_id,
@@ -415,7 +402,7 @@ def _member(
             * z[1]
         ),
         io_size_factor=1 + extra_size,
-        rate_share=1.0 if is_striped else math.exp(p.rate_share_sigma * z[2]),
+        rate_share=1.0 if group.is_striped else math.exp(p.rate_share_sigma * z[2]),
         noise_factor=group_noise
         * _of_family(p.family_noises, family)
         * (steadiness if p.steady_year_noise else ageing ** NOISE_OF_HAZARD[kind])
@@ -497,29 +484,7 @@ def _ageing(p: KindParameters, years: float, is_known: bool) -> tuple[float, flo
     return hazards[min(int(years), len(hazards) - 1)], exponents[min(int(years), len(exponents) - 1)]
 
 
-DRIVES_SCHEMA: dict[str, pl.DataType] = {
-    "drive_id": pl.String(),
-    "raid_group_id": pl.String(),
-    "role": pl.String(),
-    "kind": pl.String(),
-    "slot": pl.Int64(),
-    "vendor": pl.String(),
-    "model": pl.String(),
-    "firmware": pl.String(),
-    "flash_cell": pl.String(),
-    "capacity_bytes": pl.Int64(),
-    "rpm": pl.Int64(),
-    "interface": pl.String(),
-    "raid_level": pl.String(),
-    "host": pl.String(),
-    "enclosure": pl.String(),
-    "site": pl.String(),
-    "timezone": pl.String(),
-    "deployed_on": pl.Date(),
-    "valid_from": pl.Datetime("us"),
-    "valid_to": pl.Datetime("us"),
-    "collected_at": pl.Datetime("us"),
-}
+DRIVES_SCHEMA = {**CONTRACT["drives"], "slot": pl.Int64()}
 
 
 def inventory(groups: Sequence[Group], start: datetime, hours: int) -> pl.DataFrame:

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from ingest.contract.fleet import CONTRACT
 from simulate.groups import Group
 from simulate.operators import GroupHistory
 from simulate.parameters import Kind
@@ -24,14 +25,6 @@ PLANTED_DAYS, PLANTED_MEAN = 3, 6.0
 """How many days before an episode it begins to rise, and by how much each day."""
 PLANTED_EXCESS = 1.0
 """Only before episodes that show: at least so much latency beyond the normal (ratio)."""
-SCHEMA: dict[str, pl.DataType] = {
-    "read_at": pl.Datetime("us"),
-    "drive_id": pl.String(),
-    "attribute": pl.String(),
-    "raw_value": pl.Int64(),
-    "normalised_value": pl.Int64(),
-    "collected_at": pl.Datetime("us"),
-}
 
 
 def health_frames(
@@ -40,7 +33,7 @@ def health_frames(
     """The `drive_health` records of each group: a reading a drive, attribute and day, ten minutes after midnight."""
     days = -(-hours // 24)
     for group, history in fleet:
-        frames = [pl.DataFrame(schema=SCHEMA)]
+        frames = [pl.DataFrame(schema=CONTRACT["drive_health"])]
         for index, drive in enumerate(sorted({member.drive_id for member in group.members})):
             periods = [(member.active_from, member.active_to) for member in group.members if member.drive_id == drive]
             there = np.array([any(begins <= 24 * day < ends for begins, ends in periods) for day in range(days)])
@@ -76,4 +69,4 @@ def _readings(drive: str, attribute: str, raw: npt.NDArray[np.int64], start: dat
     at = [start + timedelta(days=int(day), minutes=10) for day in days]
     columns = {"read_at": at, "raw_value": raw[days], "normalised_value": normalised[days], "collected_at": at}
     named = pl.DataFrame(columns).with_columns(drive_id=pl.lit(drive), attribute=pl.lit(attribute))
-    return named.select(pl.col(name).cast(dtype) for name, dtype in SCHEMA.items())
+    return named.select(pl.col(name).cast(dtype) for name, dtype in CONTRACT["drive_health"].items())

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 import numpy as np
 import polars as pl
 
+from ingest.contract.fleet import CONTRACT
 from simulate.groups import HOURS_PER_YEAR, PARITY, Group, Member, instant, successor
 from simulate.parameters import Kind, KindParameters
 from simulate.shelves import shelf_episodes
@@ -273,16 +274,7 @@ def _group_routine(rng: np.random.Generator, group: Group, start: datetime, hour
         history.events.append(Event(at, first.drive_id, "maintenance", first.slot, at + 1.5, "firmware"))
 
 
-EVENTS_SCHEMA: dict[str, pl.DataType] = {
-    "occurred_at": pl.Datetime("us"),
-    "drive_id": pl.String(),
-    "event_type": pl.String(),
-    "raid_group_id": pl.String(),
-    "slot": pl.Int64(),
-    "ended_at": pl.Datetime("us"),
-    "detail": pl.String(),
-    "collected_at": pl.Datetime("us"),
-}
+EVENTS_SCHEMA = {**CONTRACT["drive_events"], "slot": pl.Int64()}
 
 
 def event_frame(histories: list[tuple[Group, GroupHistory]], start: datetime) -> pl.DataFrame:

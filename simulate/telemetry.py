@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from ingest.contract.fleet import CONTRACT
 from simulate.groups import FAR_FUTURE, FAR_PAST, HOURS_PER_YEAR, Group, Member
 from simulate.operators import GroupHistory
 from simulate.parameters import KINDS, Kind, KindParameters, Parameters
@@ -53,20 +54,8 @@ LEAST_PRESENCE = 0.02
 BATCH_CELLS = 200_000
 FRAME_ROWS = 500_000
 
-DRIVE_HOURS_SCHEMA: dict[str, pl.DataType] = {
-    "hour_utc": pl.Datetime("us"),
-    "drive_id": pl.String(),
-    "raid_group_id": pl.String(),
-    "read_ios": pl.Int64(),
-    "write_ios": pl.Int64(),
-    "read_latency_us": pl.Float64(),
-    "write_latency_us": pl.Float64(),
-    "read_blocks": pl.Int64(),
-    "write_blocks": pl.Int64(),
-    "block_bytes": pl.Int64(),
-    "coverage": pl.Float64(),
-    "collected_at": pl.Datetime("us"),
-}
+_MEASURED = ("read_ios", "write_ios", "read_latency_us", "write_latency_us", "read_blocks", "write_blocks", "block_bytes", "coverage")
+DRIVE_HOURS_SCHEMA = {name: CONTRACT["drive_hours"][name] for name in ("hour_utc", "drive_id", "raid_group_id", *_MEASURED, "collected_at")}
 BLOCK_BYTES = 4096
 
 Cells = tuple[list[int], list[int], list[float]]
