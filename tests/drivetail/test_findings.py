@@ -5,10 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import threading
 import time
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +13,6 @@ import duckdb
 import pytest
 
 from drivetail.ask.decisions import decide
-from drivetail.service.settings import Receiver
 from drivetail.tell import findings as told
 from engine.warehouse import Warehouse
 from tests.drivetail.conftest import drivetail, hour
@@ -104,35 +100,3 @@ def test_json_and_lines_name_each_host_and_what_is_over(settled: Warehouse, tmp_
 @pytest.mark.parametrize("arguments", [["--findings", "a.csv"], ["--findings", "a.json", "out.duckdb"]])
 def test_a_list_of_findings_is_a_json_or_text_file_alone(settled: Warehouse, arguments: list[str]) -> None:
     assert "ends in .json or .txt" in drivetail("export", *arguments, "-w", settled.root).stderr
-
-
-class Incidents(BaseHTTPRequestHandler):
-    """A table of ServiceNow: keeps the body of each POST."""
-
-    taken: list[dict[str, Any]] = []
-
-    def do_POST(self) -> None:
-        self.taken.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-        self.send_response(201)
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        """Nothing on the terminal."""
-
-
-@pytest.fixture
-def incidents() -> Iterator[HTTPServer]:
-    server = HTTPServer(("127.0.0.1", 0), Incidents)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield server
-    server.shutdown()
-
-
-def test_a_receiver_may_be_a_ticket_systems_table(incidents: HTTPServer) -> None:
-    pytest.importorskip("apprise", reason="drivetail[notify] is not installed")
-    from drivetail.tell.notify import send
-
-    fields = ":title=short_description&:message=description&:version=&:type=&:attachments=&:category=hardware"
-    url = f"json://user:word@127.0.0.1:{incidents.server_port}/api/now/table/incident?{fields}"
-    send(Receiver(name="tickets", url=url), "drivetail: 1 new alert", "S5 is slow")
-    assert Incidents.taken == [{"short_description": "drivetail: 1 new alert", "description": "S5 is slow", "category": "hardware"}]

@@ -144,6 +144,15 @@ def test_without_receivers_it_says_where_to_name_them(settled: Warehouse) -> Non
     assert drivetail("alerts", "--notify", "--new", "-w", settled.root).exit_code == 2
 
 
+def test_a_receiver_may_be_a_ticket_systems_table(serve: Callable[..., Any]) -> None:
+    incidents = serve(201)
+    fields = ":title=short_description&:message=description&:version=&:type=&:attachments=&:category=hardware"
+    url = f"json://user:word@127.0.0.1:{incidents.server_port}/api/now/table/incident?{fields}"
+    notify.send(Receiver(name="tickets", url=url), "drivetail: 1 new alert", "S5 is slow")
+    ((_, taken),) = incidents.taken
+    assert taken == {"short_description": "drivetail: 1 new alert", "description": "S5 is slow", "category": "hardware"}
+
+
 def test_slack_shows_a_name_as_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
     import requests
 

@@ -206,14 +206,6 @@ def assert_as_the_serials_say(warehouse: Warehouse) -> None:
     assert inventory["disagreements"]["rows"] == [said, place, letter, shared]
 
 
-@pytest.mark.soak
-def test_names_and_members_that_come_late_place_what_was_built_before(tmp_path: Path) -> None:
-    (tmp_path / "in").mkdir()
-    order = deliveries(tmp_path / "in")
-    # the first build knows neither a serial nor an array
-    assert_as_the_serials_say(built(tmp_path / "warehouse", order, {3}))
-
-
 def measured(warehouse: Warehouse) -> list[tuple[Any, ...]]:
     """Every drive-hour that counts: drive, hour, RAID group, latency."""
     with duckdb.connect(str(warehouse.published), read_only=True) as connection:

@@ -1,4 +1,4 @@
-"""An independent reference of the public contract: plain loops, standard library and pyarrow's file readers only."""
+"""An independent reference of the public contract: plain loops, standard library, pyarrow's file readers and scipy's distributions only."""
 
 from .compare import STUDY_RELATIONS
 from .reference import RELATIONS

@@ -1,12 +1,11 @@
 """Perseus' verdicts computed the slow way, from the 15-second samples of its own layout.
 
-Numpy holds the numbers; z-scores, principal components, DBSCAN, the regression and Student's t are written out here, and nothing of the
-project's own code is imported. Throughput in bytes a second, latency in microseconds, days and instants in UTC.
+Numpy holds the numbers; z-scores, principal components, DBSCAN and the regression are written out here, and nothing of the project's own
+code is imported. Throughput in bytes a second, latency in microseconds, days and instants in UTC.
 """
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable
@@ -14,6 +13,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import numpy as np
+from scipy.stats import t
 
 Record = dict[str, Any]
 Points = np.ndarray[Any, Any]
@@ -112,8 +112,8 @@ def upper_bound(x: Points, y: Points) -> Points | None:
 
     def terms(at: Points) -> Points:
         # Chebyshev's polynomials over the throughputs of the cluster: the same curves, in another basis
-        t = 2 * (at - low) / (high - low) - 1 if high > low else np.zeros(len(at))
-        return np.polynomial.chebyshev.chebvander(t, DEGREE)
+        unit = 2 * (at - low) / (high - low) - 1 if high > low else np.zeros(len(at))
+        return np.polynomial.chebyshev.chebvander(unit, DEGREE)
 
     design = terms(usual[:, 0])
     coefficients, _, rank, _ = np.linalg.lstsq(design, usual[:, 1], rcond=None)
@@ -124,7 +124,7 @@ def upper_bound(x: Points, y: Points) -> Points | None:
     inverse = np.linalg.pinv(design.T @ design)
     at = terms(x)
     leverage = np.einsum("ij,jk,ik->i", at, inverse, at)
-    return at @ coefficients + student_t((1 + LEVEL) / 2, freedom) * np.sqrt(variance * (1 + leverage))
+    return at @ coefficients + float(t.ppf((1 + LEVEL) / 2, freedom)) * np.sqrt(variance * (1 + leverage))
 
 
 def dbscan(points: Points) -> Points:
@@ -154,22 +154,3 @@ def dbscan(points: Points) -> Points:
                         waiting.append(int(other))
         label += 1
     return labels
-
-
-def student_t(share: float, freedom: int) -> float:
-    """The value below which so large a share of Student's t lies, more than half: bisection of the integral of its density."""
-
-    def below(value: float) -> float:
-        # Simpson's rule from 0; the density is smooth
-        scale = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)) / math.sqrt(freedom * math.pi)
-        at = np.linspace(0.0, value, 2001)
-        density = scale * np.exp(-(freedom + 1) / 2 * np.log1p(at**2 / freedom))
-        weights = np.tile([2.0, 4.0], 1001)[:2001]
-        weights[[0, -1]] = 1.0
-        return 0.5 + float(weights @ density) * value / 2000 / 3
-
-    low, high = 0.0, 1000.0
-    while high - low > 1e-13 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if below(middle) < share else (low, middle)
-    return low

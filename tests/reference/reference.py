@@ -29,6 +29,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from scipy.stats import chi2
 
 HOUR = timedelta(hours=1)
 MIN_COVERAGE = 0.5
@@ -1689,20 +1690,9 @@ def has_gone(fleet: Fleet, drive: str, until: datetime | None) -> bool:
 
 
 def poisson_interval(count: int) -> tuple[float, float]:
-    """The means at which this number of events or more, and this number or fewer, have a probability of 2.5%, by bisection."""
-
-    def at_most(n: int, mean: float) -> float:
-        return math.fsum(math.exp(-mean + k * math.log(mean) - math.lgamma(k + 1)) for k in range(n + 1))
-
-    def mean_where(is_below: Callable[[float], bool]) -> float:
-        low, high = 1e-9, 10.0 * (count + 2)
-        for _ in range(200):
-            middle = (low + high) / 2
-            low, high = (middle, high) if is_below(middle) else (low, middle)
-        return low
-
-    high = mean_where(lambda mean: at_most(count, mean) > 0.025)
-    return (mean_where(lambda mean: 1 - at_most(count - 1, mean) < 0.025) if count else 0.0), high
+    """The means at which this number of events or more, and this number or fewer, have a probability of 2.5%."""
+    low, high = chi2.ppf(0.025, 2 * count) / 2 if count else 0.0, chi2.ppf(0.975, 2 * count + 2) / 2
+    return float(low), float(high)
 
 
 def replacement_rates(fleet: Fleet, raid_hours: list[Record]) -> list[Record]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import random
-from math import comb
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from jinja2 import Environment
+from scipy.stats import beta
 
 from engine.publish import PUBLISHED
 
@@ -119,9 +119,7 @@ def test_intervals_of_shares_of_the_seed_are_exact():
         seed = {(int(row["trial_count"]), int(row["event_count"])): (float(row["low"]), float(row["high"])) for row in csv.DictReader(file)}
     assert list(seed) == [(trials, events) for trials in range(1, 30) for events in range(trials + 1)]
 
-    def chance(counts: range, trials: int, share: float) -> float:
-        return sum(comb(trials, count) * share**count * (1 - share) ** (trials - count) for count in counts)
-
-    for (trials, events), (low, high) in seed.items():
-        assert low == 0 if events == 0 else chance(range(events, trials + 1), trials, low) == pytest.approx(0.025, rel=1e-6)
-        assert high == 1 if events == trials else chance(range(events + 1), trials, high) == pytest.approx(0.025, rel=1e-6)
+    for (trials, events), limits in seed.items():
+        low = beta.ppf(0.025, events, trials - events + 1) if events else 0
+        high = beta.ppf(0.975, events + 1, trials - events) if events < trials else 1
+        assert limits == pytest.approx((low, high), rel=1e-6)
