@@ -53,15 +53,8 @@ REBUILT = ("int_raid_hours", "int_drive_hours")
 """Relations in which a rebuilt day is compared: everything that is shown is made of these, inventory and events."""
 
 LINKED = (
-    "drives",
-    "retired_drives",
-    "drive_aliases",
-    "retired_drive_aliases",
-    "drive_events",
-    "retired_drive_events",
     "retired_drive_hours",
-    "labels",
-    "retired_labels",
+    *(f"{state}{kind}" for kind in ("drives", "drive_aliases", "drive_events", "labels") for state in ("", "retired_")),
 )
 
 

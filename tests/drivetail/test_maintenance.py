@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
@@ -52,6 +54,17 @@ def hourly(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
         ingest("bundle", [delivery], warehouse.root)
         build(warehouse)
     return warehouse
+
+
+@contextmanager
+def restored(*paths: Path) -> Iterator[None]:
+    """Files that may be damaged meanwhile."""
+    contents = [path.read_bytes() for path in paths]
+    try:
+        yield
+    finally:
+        for path, content in zip(paths, contents, strict=True):
+            path.write_bytes(content)
 
 
 def test_expiry_leaves_one_file_of_a_day_and_changes_no_number(hourly: Warehouse, tmp_path: Path):
@@ -151,16 +164,11 @@ def test_a_law_that_does_not_hold_is_named(hourly: Warehouse) -> None:
     """The stored latencies of a day, and so its slowdowns, are moved by a hundredth."""
     check_sums(hourly)
     path, _ = newest_drive_hours(hourly)
-    kept = path.read_bytes()
-    rows = pl.read_parquet(path)
-    rows.with_columns(latency_us=pl.col("latency_us") * 1.01).write_parquet(path)
-    try:
-        with pytest.raises(
-            ModelError, match=r"^test assert_raid_hour_median_slowdown_is_one of .*: [0-9,]+ rows break it, such as: .*hour_utc"
-        ):
+    broken = r"^test assert_raid_hour_median_slowdown_is_one of .*: [0-9,]+ rows break it, such as: .*hour_utc"
+    with restored(path):
+        pl.read_parquet(path).with_columns(latency_us=pl.col("latency_us") * 1.01).write_parquet(path)
+        with pytest.raises(ModelError, match=broken):
             check_sums(hourly)
-    finally:
-        path.write_bytes(kept)
     check_sums(hourly)
 
 
@@ -189,15 +197,11 @@ def newest_drive_hours(warehouse: Warehouse) -> tuple[Path, date]:
 
 def test_stored_file_that_lost_a_row_is_found(hourly: Warehouse):
     path, day = newest_drive_hours(hourly)
-    whole = path.read_bytes()
-    rows = pl.read_parquet(path)
-    rows.head(rows.height - 1).write_parquet(path)
-    try:
+    with restored(path):
+        pl.read_parquet(path).head(-1).write_parquet(path)
         (told, *_) = reconcile(hourly)
         assert str(day) in told and "are stored; run `drivetail build --full-refresh`" in told
         assert len(rebuild_check(hourly, day)[1]) == 1
-    finally:
-        path.write_bytes(whole)
 
 
 @pytest.mark.parametrize("column", ["io_bytes", "latency_us"])
@@ -207,16 +211,13 @@ def test_stored_value_that_changed_is_found_by_comparing_with_raw(hourly: Wareho
     assert reconcile(hourly, said.append) == []
     assert "Raw and store agree: " in said[0] and " of 2 days, by a sum over what they measured" in said[0]
     path, day = newest_drive_hours(hourly)
-    whole = path.read_bytes()
     changed = pl.when(pl.int_range(pl.len()) == 3).then(pl.col(column) + 1).otherwise(pl.col(column))
-    pl.read_parquet(path).with_columns(changed).write_parquet(path)
-    try:
+    with restored(path):
+        pl.read_parquet(path).with_columns(changed).write_parquet(path)
         of_day, of_file = reconcile(hourly, said.append)
         assert str(day) in of_day and "have other values than raw" in of_day
         assert of_file.startswith(f"{path}: its values have changed")
         assert said[-2].startswith("Raw and store differ on 1 day")
-    finally:
-        path.write_bytes(whole)
     assert reconcile(hourly) == []
 
 
@@ -226,12 +227,9 @@ def test_two_days_of_a_stored_model_that_changed_places_are_found(hourly: Wareho
     with duckdb.connect(str(hourly.build_database), read_only=True) as connection:
         files = connection.execute("select file from plan.files where model = 'int_raid_hours' order by file").fetchall()
     first, second = (hourly.store / file for (file,) in files)
-    contents = first.read_bytes(), second.read_bytes()
-    first.write_bytes(contents[1])
-    second.write_bytes(contents[0])
-    try:
+    with restored(first, second):
+        contents = first.read_bytes()
+        first.write_bytes(second.read_bytes())
+        second.write_bytes(contents)
         assert [line.split(": ")[0] for line in reconcile(hourly)] == [str(first), str(second)]
-    finally:
-        first.write_bytes(contents[0])
-        second.write_bytes(contents[1])
     assert reconcile(hourly) == []

@@ -59,6 +59,14 @@ def inbox(warehouse: Warehouse, until: int, *, code: int = 0) -> str:
     return str(done.output)
 
 
+def pull(warehouse: Warehouse, server: Server, first: float, end: float, **options: object) -> None:
+    """Pull the hours from `first` until `end`, counted from START."""
+    ingest(
+        "prometheus", server.url, warehouse.root,
+        first=START + timedelta(hours=first), end=START + timedelta(hours=end), source_options=options,
+    )  # fmt: skip
+
+
 def live(warehouse: Warehouse) -> pl.DataFrame:
     """The drive-hours that count, without where they came from."""
     deliveries = list_deliveries(warehouse.root)
@@ -86,7 +94,7 @@ def test_hours_pulled_one_by_one_are_those_of_one_pull(warehouse: Warehouse, ser
     inbox(warehouse, 3)
     inbox(warehouse, 4)
     whole = Warehouse(tmp_path / "whole")
-    ingest("prometheus", server.url, whole.root, first=START, end=START + timedelta(hours=4))
+    pull(whole, server, 0, 4)
     assert live(whole)["coverage"].to_list() == [1.0] * 12
     assert live(warehouse).equals(live(whole))
     assert pulls(warehouse) == [
@@ -140,9 +148,8 @@ def test_inventory_is_kept_where_it_says_what_was_not_known(
     """At 12:00 drive S1 calls itself model B, before and after it is A. Of two records of an hour the one that says until when stays."""
     server.series = counted_drives(at(-1), at(6))
     changed(server, "sdb", [(-9, 1.5, {"model": "A"}), (1.5, 2.5, {"model": "B"}), (2.5, 99, {"model": "A"})])
-    day = START.replace(hour=0)
     for first, end in spans:
-        ingest("prometheus", server.url, warehouse.root, first=day + timedelta(hours=first), end=day + timedelta(hours=end))
+        pull(warehouse, server, first - START.hour, end - START.hour)
     assert kept_values(warehouse) == kept
     assert kept_values(warehouse, "drive_aliases", "alias") == [text.replace("A ", "web/sdb ").replace("B ", "web/sdb ") for text in kept]
 
@@ -151,32 +158,24 @@ def test_a_drive_that_a_finer_look_loses_is_described_again_on_return(warehouse:
     """Around 12:30 the drive has no serial; hours do not show it, five minutes do: it ends at 12:00, so that it begins again is new."""
     server.series = counted_drives(at(-1), at(6))
     changed(server, "sdb", [(2.26, 2.6, {"serial": ""})])
-    for resolution in (None, "5m"):
-        options = {"resolution": resolution} if resolution else {}
-        ingest("prometheus", server.url, warehouse.root, first=START, end=START + timedelta(hours=5), source_options=options)
+    pull(warehouse, server, 0, 5)
+    pull(warehouse, server, 0, 5, resolution="5m")
     assert kept_values(warehouse) == ["A DISK 10", "A DISK 10-12, A DISK 12"]
     assert kept_values(warehouse, "drive_aliases", "alias") == ["web/sdb 10", "web/sdb 10-12, web/sdb 12"]
 
 
 def test_a_group_added_to_the_settings_gets_hours_seen_before(warehouse: Warehouse, server: Server) -> None:
     server.series = counted_drives(at(-1), at(6))
-    for first, labels in ((0, []), (4, ["job"]), (4, ["job"])):
-        options = {"group_label": labels} if labels else {}
-        ingest(
-            "prometheus",
-            server.url,
-            warehouse.root,
-            first=START + timedelta(hours=first),
-            end=START + timedelta(hours=5),
-            source_options=options,
-        )
+    pull(warehouse, server, 0, 5)
+    for _ in range(2):
+        pull(warehouse, server, 4, 5, group_label=["job"])
     assert kept_values(warehouse, shown="raid_group_id") == ["web 10", "node 14"]
 
 
 def test_samples_that_came_without_hours_count_once(warehouse: Warehouse, server: Server) -> None:
-    for first, options in ((0, {}), (0, {"resolution": "5m"}), (1, {"resolution": "5m"}), (0, {"resolution": "5m"})):
-        span = {"first": START + timedelta(hours=first), "end": START + timedelta(hours=3)}
-        ingest("prometheus", server.url, warehouse.root, source_options=options, **span)
+    pull(warehouse, server, 0, 3)
+    for first in (0, 1, 0):
+        pull(warehouse, server, first, 3, resolution="5m")
     paths = [path for delivery in list_deliveries(warehouse.root) for path in drive_hour_files(delivery, record_kind="drive_samples")]
     samples = pl.concat([pl.read_parquet(path) for path in paths])
     assert samples.height == samples.select("drive_id", "from_utc", "to_utc").n_unique() == 3 * 3 * 12
@@ -190,7 +189,7 @@ def test_pieces_of_another_call_stay_where_they_are(warehouse: Warehouse, server
     for path in (other, half, dead):
         path.write_text("")
     os.utime(dead, (0, 0))
-    ingest("prometheus", server.url, warehouse.root, first=START, end=START + timedelta(hours=1))
+    pull(warehouse, server, 0, 1)
     assert sorted(other.parent.iterdir()) == [half, other]
 
 
@@ -213,7 +212,7 @@ def test_marts_of_hours_pulled_one_by_one_are_those_of_one_pull(
         inbox(warehouse, until)
         build(warehouse, daily=until == 4)
     whole = Warehouse(tmp_path / "whole")
-    ingest("prometheus", server.url, whole.root, first=START, end=START + timedelta(hours=4))
+    pull(whole, server, 0, 4)
     build(whole)
     assert marts_differences(warehouse.published, whole.published) == []
 

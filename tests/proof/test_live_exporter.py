@@ -24,10 +24,8 @@ import pytest
 from click.testing import CliRunner
 
 from drivetail.cli import main
-from drivetail.host.collect import Collector
 from ingest import list_deliveries
 from ingest.raw.store import drive_hour_files, table_files
-from ingest.reading.devices import is_whole_drive
 from ingest.sources import prometheus
 from tests.proof import prometheus_fleet
 from tests.proof.disk_counters import SECTOR_BYTES, Bracket, look, skip_without_drives, work
@@ -71,45 +69,27 @@ def wait_for_scrape(url: str, after: float) -> None:
         time.sleep(0.1)
 
 
-def tell_membership(folder: Path) -> str:
-    """Output that `drivetail collect --textfile` would write in `folder` were this machine's drives an array's. Returns: its UUID."""
-    drives = [drive for drive in look().drives if is_whole_drive(drive)]
-    proc, uuid = folder / "proc", "28e3d114:1c759193:a00d6429:f4be42e7"
-    proc.mkdir()
-    members = " ".join(f"{drive}[{slot}]" for slot, drive in enumerate(drives))
-    (proc / "mdstat").write_text(f"Personalities : [raid0]\nmd0 : active raid0 {members}\n      1040384 blocks super 1.2 512k chunks\n")
-    export = f"MD_LEVEL=raid0\nMD_DEVICES={len(drives)}\nMD_UUID={uuid}\n"
-    export += "".join(f"MD_DEVICE_dev_{name}_ROLE={slot}\nMD_DEVICE_dev_{name}_DEV=/dev/{name}\n" for slot, name in enumerate(drives))
-    collector = Collector(folder / "out", host="live", proc=proc, runner=lambda arguments: export if arguments[0] == "mdadm" else None)
-    assert f'uuid="{uuid}"' in collector.write_membership(folder).read_text()
-    return uuid
-
-
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Bracket, str]]:
-    """A server that scraped this machine for some seconds, what the kernel counted meanwhile, and the array said to be its drives."""
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Bracket]]:
+    """A server that scraped this machine for some seconds, and what the kernel counted meanwhile."""
     skip_without_drives()
     folder = tmp_path_factory.mktemp("live")
-    textfile = folder / "textfile"
-    textfile.mkdir()
-    uuid = tell_membership(textfile)
-    collectors = ("--collector.diskstats", "--collector.textfile", f"--collector.textfile.directory={textfile}")
     address = f"127.0.0.1:{prometheus_fleet.free_port()}"
     with prometheus_fleet.prometheus(folder, address) as url:
         before = look()
-        with exporter(folder, address, *collectors):
+        with exporter(folder, address, "--collector.diskstats"):
             wait_for_scrape(url, 0.0)
             began = look()
             work(folder, WORK_SECONDS)
             ends = look()
             wait_for_scrape(url, ends.ended)
-        yield url, Bracket(before, began, ends, look()), uuid
+        yield url, Bracket(before, began, ends, look())
 
 
 def test_ingested_counts_lie_between_two_reads_of_the_kernel(
-    measured: tuple[str, Bracket, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    measured: tuple[str, Bracket], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    url, kernel, uuid = measured
+    url, kernel = measured
     drive = kernel.busiest()
     first, last = (datetime.fromtimestamp(at, UTC).replace(tzinfo=None) for at in (kernel.before.begun, kernel.after.ended))
     first, end = first.replace(minute=0, second=0, microsecond=0), last.replace(minute=0, second=0, microsecond=0) + HOUR
@@ -121,7 +101,6 @@ def test_ingested_counts_lie_between_two_reads_of_the_kernel(
     assert done.exit_code == 0 and "0 rejected" in done.output, done.output
     deliveries = list_deliveries(tmp_path)
     rows = pl.concat([pl.read_parquet(path, glob=False) for delivery in deliveries for path in drive_hour_files(delivery)])
-    assert rows["raid_group_id"].unique().to_list() == [uuid], "the textfile says which array the drives are of"
     # by its serial where udev tells one
     names = [pl.read_parquet(path, glob=False) for path in table_files(deliveries, "drive_aliases")]
     serials = {row["alias"]: row["drive_id"] for frame in names for row in frame.to_dicts()}
