@@ -40,6 +40,15 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
 
 
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    """A delivery with one good row, of drive d1."""
+    folder = tmp_path / "bundle"
+    folder.mkdir()
+    (folder / "drive_hours.csv").write_text(GOOD)
+    return folder
+
+
 def land(tmp_path: Path, source: Path) -> IngestSummary:
     return ingest("bundle", [source], tmp_path / "warehouse")
 
@@ -71,10 +80,7 @@ def foreign(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("gate", [False, True])
 @pytest.mark.parametrize("way", ["absolute", "relative", "chain", "passwd"])
-def test_a_link_out_of_the_delivery_is_not_followed(tmp_path: Path, foreign: Path, way: str, gate: bool) -> None:
-    bundle = tmp_path / "bundle"
-    bundle.mkdir()
-    (bundle / "drive_hours.csv").write_text(GOOD)
+def test_a_link_out_of_the_delivery_is_not_followed(tmp_path: Path, bundle: Path, foreign: Path, way: str, gate: bool) -> None:
     link = bundle / "drive_hours_more.csv"
     if way == "chain":
         (bundle / "second.txt").symlink_to(foreign)
@@ -100,21 +106,15 @@ def test_a_link_within_the_delivery_is_a_file_of_it(tmp_path: Path) -> None:
     assert land(tmp_path, bundle).rows_accepted == 1
 
 
-def test_a_link_to_a_folder_is_not_entered(tmp_path: Path, foreign: Path) -> None:
+def test_a_link_to_a_folder_is_not_entered(tmp_path: Path, bundle: Path, foreign: Path) -> None:
     (tmp_path / "other").mkdir()
     foreign.rename(tmp_path / "other" / "drive_hours.csv")
-    bundle = tmp_path / "bundle"
-    bundle.mkdir()
-    (bundle / "drive_hours.csv").write_text(GOOD)
     (bundle / "drive_hours_of_another").symlink_to(tmp_path / "other")
     land(tmp_path, bundle)
     assert landed(tmp_path)["drive_id"].to_list() == ["d1"]
 
 
-def test_a_pipe_in_a_delivery_is_not_waited_for(tmp_path: Path) -> None:
-    bundle = tmp_path / "bundle"
-    bundle.mkdir()
-    (bundle / "drive_hours.csv").write_text(GOOD)
+def test_a_pipe_in_a_delivery_is_not_waited_for(tmp_path: Path, bundle: Path) -> None:
     os.mkfifo(bundle / "drive_hours_pipe.csv")
     assert land(tmp_path, bundle).rows_accepted == 1
 
@@ -140,9 +140,7 @@ def low_floor(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("suffix", ["csv.gz", "csv.zst", "ndjson.gz", "parquet"])
 @pytest.mark.usefixtures("low_floor")
-def test_a_file_that_explodes_is_refused(tmp_path: Path, suffix: str) -> None:
-    bundle = tmp_path / "bundle"
-    bundle.mkdir()
+def test_a_file_that_explodes_is_refused(tmp_path: Path, bundle: Path, suffix: str) -> None:
     bomb = bundle / f"drives_all.{suffix}"
     lines = b"drive_id,raid_group_id\n" + b"d1,g1\n" * 2_000_000
     if suffix.endswith("gz"):
@@ -151,7 +149,6 @@ def test_a_file_that_explodes_is_refused(tmp_path: Path, suffix: str) -> None:
         bomb.write_bytes(pa.Codec("zstd").compress(lines, asbytes=True))
     else:
         pl.DataFrame({"drive_id": ["d1"] * 2_000_000, "raid_group_id": ["g1"] * 2_000_000}).write_parquet(bomb)
-    (bundle / "drive_hours.csv").write_text(GOOD)
     summary = land(tmp_path, bundle)
     assert "200 times its size; unpack it yourself if it is sound" in str(summary.unreadable[0].note)
     assert summary.rows_accepted == 1
@@ -224,10 +221,7 @@ def test_no_secret_is_in_the_repository() -> None:
 # Names, headers and ids that no source writes
 
 
-def test_file_whose_name_is_not_utf8_lands_under_an_escaped_one(tmp_path: Path) -> None:
-    bundle = tmp_path / "bundle"
-    bundle.mkdir()
-    (bundle / "drive_hours.csv").write_text(GOOD)
+def test_file_whose_name_is_not_utf8_lands_under_an_escaped_one(tmp_path: Path, bundle: Path) -> None:
     Path(os.fsdecode(os.fsencode(bundle) + b"/drive_hours_\xe4.csv")).write_text(GOOD.replace("d1", "d2"))
     Path(os.fsdecode(os.fsencode(bundle) + b"/notes_\xe4.md")).write_text("left out")
     summary = land(tmp_path, bundle)
@@ -275,12 +269,9 @@ def test_archive_is_measured_with_the_members_that_are_skipped(tmp_path: Path, i
 
 
 @pytest.mark.parametrize("names", [100_000, 1_000_000])
-def test_header_with_a_name_many_times_is_refused_at_once(tmp_path: Path, names: int) -> None:
-    bundle = tmp_path / "bundle"
-    bundle.mkdir()
+def test_header_with_a_name_many_times_is_refused_at_once(tmp_path: Path, bundle: Path, names: int) -> None:
     header = HEADER + "," + ",".join(f"c{number // 2}" for number in range(names))
     (bundle / "drive_hours_wide.csv").write_text(f"{header}\n")
-    (bundle / "drive_hours.csv").write_text(GOOD)
     began = time.process_time()
     summary = land(tmp_path, bundle)
     assert time.process_time() - began < names / 100_000
