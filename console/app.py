@@ -6,13 +6,15 @@ import asyncio
 import gzip
 import hashlib
 import hmac
+import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 import duckdb
 from anyio.to_thread import run_sync
@@ -25,24 +27,27 @@ from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from console.ask import ROWS, Question, cookbook, download
-from console.blocks import Page, Query, block_named, drive_places
-from console.cells import address, cell, heading, shape
+from console.blocks import Page, Query, cells_of
+from console.cells import address
 from console.figures import quick_chart
 from console.guard import REPORT_POLICY, Access, Guard
-from console.pages import PAGES, exact, kept_reports
+from console.pages import PAGES, kept_reports
 from console.published import Publications, Published
 from drivetail.ask.decisions import decide
-from engine.read import QueryError, first_line
+from engine.read import QueryError, Row, first_line
 from engine.warehouse import Warehouse
 from ingest.contract.values import utc_now
 from report.page.html import environment
 from report.page.look import drawn
-from report.words import counted_noun
+from report.words import counted_noun, duration
+
+log = logging.getLogger(__name__)
 
 BODY_BYTES = 1_000_000
 STALE_HOURS = 3
 VERDICTS = ("replace", "watch", "dismiss")
 STATIC_SECONDS = 86_400
+FOLLOW_SECONDS = 1.0
 
 
 def query_of(request: Request) -> Query:
@@ -57,26 +62,37 @@ class Console:
         self.warehouse = warehouse
         self.access = access
         self.publications = Publications(warehouse)
-        self.questions: list[tuple[str, Question]] = []
         self.templates = environment(Path(__file__).parent / "templates")
+        self.version = static_version()
 
     def application(self) -> Guard:
         """The routes, behind the guard: what fails is answered inside it."""
-        routes = [Route(path, self._page(path), methods=["GET"]) for path in PAGES if path not in ("/search",)]
-        routes += [
-            Route("/search", self._search, methods=["GET"]),
-            Route("/ask", self._ask, methods=["GET"]),
-            Route("/ask/cancel", self._cancel, methods=["POST"]),
-            Route("/decide", self._decide, methods=["POST"]),
-            Route("/report", self._report, methods=["GET"]),
-            Route("/static/{name}", static, methods=["GET"]),
-        ]
+        others = {"/ask": self._ask, "/report": self._report, "/static/{name}": static}
+        routes = [Route(path, self._page(path), methods=["GET"]) for path in PAGES]
+        routes += [Route(path, endpoint, methods=["GET"]) for path, endpoint in others.items()]
         application = Starlette(
-            routes=routes,
+            routes=[*routes, Route("/decide", self._decide, methods=["POST"])],
             middleware=[Middleware(GZipMiddleware, minimum_size=1000, compresslevel=3)],
+            lifespan=self._following,
             exception_handlers={QueryError: self._failed, duckdb.Error: self._failed, 404: self._failed, Exception: self._failed},
         )
         return Guard(application, self.access)
+
+    @asynccontextmanager
+    async def _following(self, application: Starlette) -> AsyncIterator[None]:
+        """While the server runs: what is published is made ready for its readers."""
+
+        async def follow() -> None:
+            while True:
+                await asyncio.sleep(FOLLOW_SECONDS)
+                try:
+                    await run_sync(self.publications.refresh)
+                except (QueryError, duckdb.Error, OSError):
+                    log.exception("what is published now cannot be read; readers stay with the last publication")
+
+        following = asyncio.create_task(follow())
+        yield
+        following.cancel()
 
     # ----------------------------------------------------------------------------------------------------------------
     # Pages
@@ -89,23 +105,22 @@ class Console:
             if "download" in query:
                 return self._download(path, query)
             with self.publications.current() as published:
-                return self._shown(request, published, PAGES[path](published, query), path, query)
+                asked = tuple((name, value) for name, value in query.items() if name != "decided")
+                page, views = published.remembered(_views, path, asked)
+                if isinstance(page, str):
+                    return RedirectResponse(page, 303)
+                return self._html(request, "page.html.j2", published, page=page, views=views, said=query.get("decided", ""))
 
         return endpoint
 
-    def _shown(self, request: Request, published: Published, page: Page, path: str, query: Query) -> Response:
-        """A page as HTML."""
-        views = [block.view(published, path, {name: value for name, value in query.items() if name != "decided"}) for block in page.blocks]
-        return self._html(request, "page.html.j2", published, page=page, views=views, said=query.get("decided", ""))
-
     def _html(self, request: Request, template: str, published: Published | None, status: int = 200, **content: Any) -> HTMLResponse:
         """A template with what every page shows: how old the data are, who asks, the token of its forms."""
-        user = request.scope.get("user", "")
-        age = None if published is None or published.last_hour_utc is None else utc_now() - published.last_hour_utc - timedelta(hours=1)
+        user, last = request.scope.get("user", ""), None if published is None else published.last_hour_utc
+        hours = None if last is None else max(0.0, (utc_now() - last) / timedelta(hours=1) - 1)
         text = self.templates.get_template(template).render(
-            published=published, user=user, form_token=self.access.form_token(user), age=age_words(age),
-            is_stale=age is not None and age > timedelta(hours=STALE_HOURS), here=f"{request.url.path}?{request.url.query}",
-            q=request.query_params.get("q", ""), warehouse=str(self.warehouse.root), path=request.url.path, version=static_version(),
+            published=published, user=user, form_token=self.access.form_token(user), age="" if hours is None else f"{duration(hours)} old",
+            is_stale=hours is not None and hours > STALE_HOURS, here=f"{request.url.path}?{request.url.query}",
+            q=request.query_params.get("q", ""), warehouse=str(self.warehouse.root), path=request.url.path, version=self.version,
             **content,
         )  # fmt: skip
         return HTMLResponse(text, status)
@@ -119,22 +134,15 @@ class Console:
 
         def pieces() -> Iterator[bytes]:
             with self.publications.current() as published:
-                sql = block_named(PAGES[path](published, rest), name).all_rows(published, rest)
+                page = PAGES[path](published, rest)
+                if isinstance(page, str):
+                    raise QueryError("that names one thing, which has a page of its own: no list to download")
+                sql = published.held(page.download(name, rest))
                 # its reader may be slow, and takes nobody's turn
                 with published.cursor(waits=False) as cursor:
-                    yield from download(cursor, published.held(sql), form)
+                    yield from download(cursor, sql, form)
 
         return file_of(pieces(), f"{name}.{form}")
-
-    def _search(self, request: Request) -> Response:
-        """Straight to what was typed in full, else all that it may be."""
-        query = query_of(request)
-        sought = query.get("q", "").strip()
-        with self.publications.current() as published:
-            found = exact(published, sought) if sought else None
-            if found and "download" not in query:
-                return RedirectResponse(found, 303)
-        return self._page("/search")(request)
 
     def _report(self, request: Request) -> Response:
         """A report that is kept, as it was written."""
@@ -146,10 +154,13 @@ class Console:
 
     def _failed(self, request: Request, error: Exception) -> Response:
         """One line of what is wrong. A reader learns nothing of the program."""
-        status = getattr(error, "status_code", 422 if isinstance(error, QueryError) else 500)
-        words = "There is no such page." if status == 404 else str(error) if isinstance(error, QueryError) else "This page cannot be shown."
-        if isinstance(error, duckdb.Error):
+        status, words = getattr(error, "status_code", 500), "This page cannot be shown."
+        if isinstance(error, QueryError):
+            status, words = 422, str(error)
+        elif isinstance(error, duckdb.Error):
             words = f"The publication cannot answer: {first_line(error)}"
+        elif status == 404:
+            words = "There is no such page."
         return self._html(request, "error.html.j2", None, status, message=words)
 
     # ----------------------------------------------------------------------------------------------------------------
@@ -158,98 +169,60 @@ class Console:
     async def _ask(self, request: Request) -> Response:
         """A question in SQL. It runs where the reader asked for it here; who comes from elsewhere sees it first."""
         query = query_of(request)
-        sql = query.get("sql", "")
         is_from_here = request.headers.get("sec-fetch-site", "none") in ("same-origin", "none")
-        if not sql.strip() or not is_from_here or "edit" in query:
-            return await run_sync(self._asked, request, sql, None, "", "")
-        question = Question(sql)
-        self.questions.append((request.scope["user"], question))
-        gone = asyncio.ensure_future(self._cancelled_when_gone(request, question))
+        if not query.get("sql", "").strip() or not is_from_here or "edit" in query:
+            return await run_sync(self._answered, request, query, None)
+        question = Question(query["sql"])
+        watching = asyncio.create_task(_cancelled_when_gone(request, question))
         try:
-            return await run_sync(self._answered, request, question, query.get("as", "table"), query.get("download", ""))
+            return await run_sync(self._answered, request, query, question)
         finally:
-            gone.cancel()
-            self.questions.remove((request.scope["user"], question))
+            watching.cancel()
 
-    async def _cancelled_when_gone(self, request: Request, question: Question) -> None:
-        """Nobody waits for it any more: the reader pressed Stop, or left."""
-        while not await request.is_disconnected():
-            await asyncio.sleep(0.1)
-        question.cancel()
-
-    def _answered(self, request: Request, question: Question, look: str, form: str) -> Response:
-        try:
-            with self.publications.current() as published:
-                if form in ("csv", "parquet"):
-                    return file_of(iter([question.kept(published, form)]), f"answer.{form}")
-                answer = question.answer(published)
-        except QueryError as error:
-            return self._asked(request, question.sql, None, look, str(error))
-        return self._asked(request, question.sql, answer, look, "")
-
-    def _asked(
-        self, request: Request, sql: str, answer: tuple[list[str], list[tuple[Any, ...]], bool] | None, look: str, problem: str
-    ) -> Response:
-        """The page of a question and its answer."""
-        content: dict[str, Any] = {"sql": sql, "problem": problem, "look": look, "answer": None, "figure": None, "limit": ROWS}
+    def _answered(self, request: Request, query: Query, question: Question | None) -> Response:
+        """The page of a question and its answer, or the answer as a file."""
+        sql, form = query.get("sql", ""), query.get("download", "")
+        content: dict[str, Any] = {"problem": "", "answer": None, "figure": None}
         with self.publications.current() as published:
-            if answer is not None:
-                columns, rows, is_more = answer
-                dicts = [dict(zip(columns, row, strict=True)) for row in rows]
-                drives = {row["drive_id"] for row in dicts if isinstance(row.get("drive_id"), str)}
-                places = drive_places(published, set(sorted(drives)[:ROWS]))
-                content["answer"] = {
-                    "columns": [(heading(c), published.described(c), shape(c, [row[i] for row in rows])) for i, c in enumerate(columns)],
-                    "rows": [[cell(column, row, places) for column in row] for row in dicts], "is_more": is_more, "count": len(rows),
-                }  # fmt: skip
-                figure = quick_chart(columns, rows) if look == "chart" else None
-                content["figure"] = None if figure is None else drawn(figure, "answer", "The answer as a chart")
+            try:
+                if question and form in ("csv", "parquet"):
+                    return file_of(iter([question.kept(published, form)]), f"answer.{form}")
+                if question:
+                    columns, found, is_more = question.answer(published)
+                    rows = [dict(zip(columns, row, strict=True)) for row in found]
+                    content["answer"] = {**cells_of(published, columns, rows), "is_more": is_more}
+                    figure = quick_chart(columns, rows) if query.get("as") == "chart" else None
+                    content["figure"] = None if figure is None else drawn(figure, "answer", "The answer as a chart")
+            except QueryError as error:
+                content["problem"] = str(error)
             forms = (("table", "as"), ("chart", "as"), ("csv", "download"), ("parquet", "download"))
-            addresses = {form: address("/ask", sql=sql, **{key: form}) for form, key in forms}
-            questions = [(title, address("/ask", sql=text.strip())) for title, text in cookbook().items()]
-            return self._html(request, "ask.html.j2", published, status=422 if problem else 200, title="Ask", addresses=addresses,
-                              questions=questions, columns=published.described_relations, **content)  # fmt: skip
-
-    async def _cancel(self, request: Request) -> Response:
-        """Stop the questions of this user, and show the one that was sent, to be changed."""
-        form = await self._form(request)
-        for user, question in list(self.questions):
-            if user == request.scope["user"]:
-                question.cancel()
-        return RedirectResponse(address("/ask", sql=form.get("sql", [""])[-1], edit=1), 303)
+            content["addresses"] = {form: address("/ask", sql=sql, **{key: form}) for form, key in forms}
+            content["questions"] = [(title, address("/ask", sql=text.strip())) for title, text in cookbook().items()]
+            status = 422 if content["problem"] else 200
+            return self._html(request, "ask.html.j2", published, status, sql=sql, look=query.get("as"), limit=ROWS, **content)
 
     # ----------------------------------------------------------------------------------------------------------------
     # Decide
 
-    async def _form(self, request: Request) -> dict[str, list[str]]:
-        """The fields of a form of this user's own. Raises: QueryError for another."""
+    async def _decide(self, request: Request) -> Response:
+        """Record a decision on one or more drives, as `drivetail decide` does."""
         body = b""
         async for piece in request.stream():
             body += piece
             if len(body) > BODY_BYTES:
                 raise QueryError("the form is too large")
-        fields: dict[str, list[str]] = {}
-        for name, value in parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True):
-            fields.setdefault(name, []).append(value)
-        expected = self.access.form_token(request.scope["user"])
-        if not hmac.compare_digest(fields.get("form_token", [""])[-1].encode(), expected.encode()):
+        fields = parse_qs(body.decode("utf-8", "replace"))
+        form, user = {name: values[-1].strip() for name, values in fields.items()}, request.scope["user"]
+        if not hmac.compare_digest(form.get("form_token", "").encode(), self.access.form_token(user).encode()):
             raise QueryError("this form is of an earlier visit: go back, load the page again and send it once more")
-        return fields
+        said = await run_sync(self._decided, form, list(dict.fromkeys(fields.get("drive", []))), user)
+        back = urlsplit(form.get("back", "/"))
+        path = back.path if re.fullmatch(r"/[\w/]*", back.path) else "/"
+        return RedirectResponse(address(path, **{**dict(parse_qsl(back.query)), "decided": said}), 303)
 
-    async def _decide(self, request: Request) -> Response:
-        """Record a decision on one or more drives, as `drivetail decide` does."""
-        form = await self._form(request)
-        said = await run_sync(self._decided, form, request.scope.get("user", ""))
-        back = form.get("back", ["/"])[-1]
-        parts = urlsplit(back)
-        kept = [(name, value) for name, value in parse_qsl(parts.query) if name != "decided"]
-        path = parts.path if re.fullmatch(r"/[\w/]*", parts.path) else "/"
-        return RedirectResponse(address(path, **{**dict(kept), "decided": said}), 303)
-
-    def _decided(self, form: dict[str, list[str]], user: str) -> str:
-        drives = list(dict.fromkeys(drive for drive in form.get("drive", []) if drive))
-        verdict, note = form.get("verdict", [""])[-1], form.get("note", [""])[-1].strip()
-        ticket, until = form.get("ticket", [""])[-1].strip() or None, form.get("until", [""])[-1].strip()
+    def _decided(self, form: dict[str, str], drives: list[str], user: str) -> str:
+        """Record a decision. Returns: the sentence that says so."""
+        verdict, note, until = form.get("verdict", ""), form.get("note", ""), form.get("until")
         if not drives:
             raise QueryError("no drive was chosen: tick one or more")
         if verdict not in VERDICTS:
@@ -262,9 +235,22 @@ class Console:
             raise QueryError(f"{until!r} is no date; give one such as 2026-02-06 (UTC)") from error
         if ends is not None and ends.replace(tzinfo=None) <= utc_now():
             raise QueryError(f"until {until} has passed; to end a decision, decide watch")
-        new, repeated = decide(self.warehouse, drives, verdict, by=user, note=note, until=ends, ticket=ticket)
+        new, repeated = decide(self.warehouse, drives, verdict, by=user, note=note, until=ends, ticket=form.get("ticket"))
         again = f"; {counted_noun(len(repeated), 'drive')} had it already" if repeated else ""
         return f"{verdict} recorded for {counted_noun(len(new), 'drive')}, by {user}{again}. To undo it, decide again."
+
+
+def _views(published: Published, path: str, asked: tuple[tuple[str, str], ...]) -> tuple[Page | str, list[Row]]:
+    """A page, or the address of the one that was meant, and the values of its blocks for the template."""
+    page = PAGES[path](published, dict(asked))
+    return page, [] if isinstance(page, str) else [block.view(published, path, dict(asked)) for block in page.blocks]
+
+
+async def _cancelled_when_gone(request: Request, question: Question) -> None:
+    """Nobody waits for it any more: the reader pressed Cancel or Stop, or left."""
+    while not await request.is_disconnected():
+        await asyncio.sleep(0.1)
+    question.cancel()
 
 
 def file_of(pieces: Iterator[bytes], name: str) -> StreamingResponse:
@@ -279,20 +265,12 @@ def file_of(pieces: Iterator[bytes], name: str) -> StreamingResponse:
     return StreamingResponse(all_pieces(), media_type=kind, headers={"content-disposition": f'attachment; filename="{name}"'})
 
 
-def age_words(age: timedelta | None) -> str:
-    """How old the data are."""
-    if age is None:
-        return ""
-    hours = max(0, int(age.total_seconds() // 3600))
-    return "less than an hour old" if hours == 0 else f"{hours} h old" if hours < 72 else f"{hours // 24} days old"
-
-
 @cache
 def static_files() -> dict[str, tuple[str, bytes]]:
     """The files that pages ask for, packed: media type, content. All are inside this package and those that it needs."""
-    templates = environment(Path(__file__).parent / "templates")
-    look = templates.get_template("page/style.css.j2").render() + templates.get_template("console.css").render()
-    figures = templates.get_template("page/figures.js").render() + templates.get_template("console.js").render()
+    template = environment(Path(__file__).parent / "templates").get_template
+    look = template("page/style.css.j2").render() + template("console.css").render()
+    figures = template("page/figures.js").render() + template("console.js").render()
     script = "text/javascript; charset=utf-8"
     files = {"plotly.js": (script, get_plotlyjs()), "console.js": (script, figures), "console.css": ("text/css; charset=utf-8", look)}
     return {name: (kind, gzip.compress(text.encode(), mtime=0)) for name, (kind, text) in files.items()}

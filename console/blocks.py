@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import plotly.graph_objects as go
 from markupsafe import Markup
@@ -19,17 +19,12 @@ Query = Mapping[str, str]
 """The parameters of an address."""
 
 
-def ident(name: str) -> str:
-    """An SQL identifier."""
-    return '"' + name.replace('"', '""') + '"'
-
-
 @dataclass(frozen=True)
 class Table:
     """The rows of a query.
 
-    relation: whose descriptions explain the columns. picks: its drives can be decided on. is_open: not folded. order: of its columns,
-    after the reader's own.
+    relation: whose descriptions explain the columns. picks: its drives can be decided on. fold: closed at first; `unasked`: and asked when
+    it is opened. order: of its columns, after the reader's own.
     """
 
     name: str
@@ -41,74 +36,56 @@ class Table:
     order: str = ""
     rows: int = 25
     picks: bool = False
-    is_open: bool = True
-    kind: str = field(default="table", init=False)
+    fold: bool | str = False
+    kind: ClassVar[str] = "table"
 
-    def question(self) -> str:
-        """The SQL of all its rows, as a reader would ask it."""
-        return f"{self.sql.strip()}\norder by {self.order}" if self.order else self.sql.strip()
-
-    def _chosen(self, published: Published, query: Query) -> str:
-        """The rows that the reader chose, in the reader's order."""
+    def chosen(self, query: Query) -> str:
+        """The SQL of the rows that the reader chose, in the reader's order."""
         sought, sort = query.get(f"{self.name}.q", "").strip(), query.get(f"{self.name}.sort", "")
-        columns = published.answer(f"select * from (\n{self.sql.strip()}\n) limit 0")[0] if sought or sort else []
         sql = f"select * from (\n{self.sql.strip()}\n)"
         if sought:
-            texts = ", ".join(f"cast({ident(column)} as varchar)" for column in columns)
-            sql += f"\nwhere contains(lower(concat_ws(' ', {texts})), lower({quoted(sought)}))"
-        column, is_down = sort.removeprefix("-"), sort.startswith("-")
-        order = [f"{ident(column)} {'desc' if is_down else 'asc'} nulls last"] if column in columns else []
+            sql += f"\nwhere contains(lower(concat_ws(' ', *columns(*))), lower({quoted(sought)}))"
+        column = sort.removeprefix("-").replace('"', '""')
+        order = [f'"{column}" {"desc" if sort.startswith("-") else "asc"} nulls last'] if column else []
         order += [self.order] if self.order else []
-        sql += f"\norder by {', '.join(order)}" if order else ""
-        return sql
+        return f"{sql}\norder by {', '.join(order)}" if order else sql
 
     def view(self, published: Published, page: str, query: Query) -> Row:
         """Values for the template: a page of rows, and the addresses that sort, turn the page and download."""
-        number = max(1, int(query.get(f"{self.name}.page", "1")) if query.get(f"{self.name}.page", "1").isdigit() else 1)
-        chosen = self._chosen(published, query)
-        columns, found = published.answer(f"{chosen}\nlimit {self.rows + 1} offset {(min(number, 10**9) - 1) * self.rows}")
-        shown, seen = found[: self.rows], [column for column in columns if column not in HIDDEN]
-        drives = {
-            row[name]
-            for row in shown
-            for name in ("drive_id", "successor_drive_id", "slowest_drive_id", "subject_id")
-            if isinstance(row.get(name), str)
-        }
-        places = drive_places(published, drives)
-        sort = query.get(f"{self.name}.sort", "")
+        own = {name.removeprefix(f"{self.name}."): value for name, value in query.items() if name.startswith(f"{self.name}.")}
+        sought, sort, number = own.get("q", ""), own.get("sort", ""), max(1, int(own["page"]) if own.get("page", "").isdigit() else 1)
 
         def to(**changed: str) -> str:
             new = {f"{self.name}.{key}": value for key, value in changed.items()}
             return address(page, **{**dict(query), **new}) + f"#{self.name}"
 
-        return {
+        links = {
             "block": self,
-            "columns": [
-                {
-                    "name": column,
-                    "heading": heading(column),
-                    "described": published.described(column, self.relation),
-                    "sort": to(sort=column if sort == f"-{column}" else f"-{column}", page=""),
-                    "sorted": "descending" if sort == f"-{column}" else "ascending" if sort == column else None,
-                    "shape": shape(column, [row[column] for row in shown]),
-                }
-                for column in seen
-            ],
-            "rows": [[cell(column, row, places) for column in seen] for row in shown],
-            "picked": [row.get("drive_id") if "drive_id" in row else row.get("subject_id") for row in shown] if self.picks else [],
-            "sought": query.get(f"{self.name}.q", ""),
+            "ask": address("/ask", sql=f"{self.sql.strip()}\norder by {self.order}" if self.order else self.sql.strip()),
+            "downloads": {form: address(page, **{**dict(query), "download": f"{self.name}.{form}"}) for form in ("csv", "parquet")},
+            "open": to(page="1") if self.fold == "unasked" and not own else "",
+            "is_open": not self.fold or bool(own),
+        }
+        if links["open"]:
+            return {**links, "rows": []}
+        limited = f"{self.chosen(query)}\nlimit {self.rows + 1} offset {(min(number, 10**9) - 1) * self.rows}"
+        columns, found = published.answer(limited)
+        shown, seen = found[: self.rows], [column for column in columns if column not in HIDDEN]
+        values = cells_of(published, seen, shown, self.relation)
+        for column, name in zip(values["columns"], seen, strict=True):
+            column["sort"] = to(sort=name if sort == f"-{name}" else f"-{name}", page="")
+            column["sorted"] = "descending" if sort == f"-{name}" else "ascending" if sort == name else None
+        return {
+            **links,
+            **values,
+            "picked": [row.get("drive_id", row.get("subject_id")) for row in shown] if self.picks else [],
+            "sought": sought,
             "others": [(name, value) for name, value in query.items() if name not in (f"{self.name}.q", f"{self.name}.page")],
             "number": number,
             "before": to(page=str(number - 1)) if number > 1 else "",
             "after": to(page=str(number + 1)) if len(found) > self.rows else "",
-            "downloads": {form: address(page, **{**dict(query), "download": f"{self.name}.{form}"}) for form in ("csv", "parquet")},
-            "ask": address("/ask", sql=self.question()),
-            "is_tooled": len(found) > 7 or number > 1 or bool(query.get(f"{self.name}.q")),
+            "is_tooled": len(found) > 7 or number > 1 or bool(sought),
         }
-
-    def all_rows(self, published: Published, query: Query) -> str:
-        """The SQL of a download: what the reader chose, all of it."""
-        return f"{self._chosen(published, query)}\nlimit {DOWNLOADED}"
 
 
 @dataclass(frozen=True)
@@ -121,21 +98,13 @@ class Figure:
     draw: Callable[[list[Row]], go.Figure | None]
     note: str = ""
     empty: str = "Nothing to draw."
-    kind: str = field(default="figure", init=False)
+    kind: ClassVar[str] = "figure"
 
     def view(self, published: Published, page: str, query: Query) -> Row:
         """Values for the template."""
-
-        def draw(sql: str) -> Markup | None:
-            rows = published.rows(sql)
-            figure = self.draw(rows) if rows else None
-            return None if figure is None else drawn(figure, self.name, self.title)
-
-        return {
-            "block": self,
-            "figure": published.remembered(self.sql, draw),
-            "ask": address("/ask", sql=self.sql.strip()),
-        }
+        figure = self.draw(published.rows(self.sql.replace("marts.fct_drive_hours", "held.drive_hours")))
+        shown = None if figure is None else drawn(figure, self.name, self.title)
+        return {"block": self, "figure": shown, "ask": address("/ask", sql=self.sql.strip())}
 
 
 @dataclass(frozen=True)
@@ -144,7 +113,6 @@ class Part:
 
     kind: str
     name: str
-    title: str = ""
     content: dict[str, Any] = field(default_factory=dict)
 
     def view(self, published: Published, page: str, query: Query) -> Row:
@@ -164,25 +132,33 @@ class Page:
     under: Markup | str = ""
     answer: Markup | str = ""
 
+    def download(self, name: str, query: Query) -> str:
+        """The SQL of a table as a file: all that the reader chose. Raises: QueryError where there is none of this name."""
+        tables = {block.name: block for block in self.blocks if isinstance(block, Table)}
+        if name not in tables:
+            raise QueryError(f"{name!r} is no table of this page; its tables are {', '.join(tables)}")
+        return f"{tables[name].chosen(query)}\nlimit {DOWNLOADED}"
+
+
+def cells_of(published: Published, columns: list[str], rows: list[Row], relation: str = "") -> Row:
+    """The heads and the cells of a table, for the template."""
+    named = ("drive_id", "successor_drive_id", "slowest_drive_id", "subject_id")
+    places = drive_places(published, {row[name] for row in rows for name in named if isinstance(row.get(name), str)})
+    heads = [
+        {"heading": heading(name), "described": published.described(name, relation), "shape": shape(name, [row[name] for row in rows])}
+        for name in columns
+    ]
+    return {"columns": heads, "rows": [[cell(name, row, places) for name in columns] for row in rows]}
+
 
 def drive_places(published: Published, drives: set[str]) -> dict[str, Row]:
-    """Where some drives are, and what to do about them: drive_id -> host, device, slot, enclosure, model, raid_group_id, action."""
+    """Where some drives are, and what to do about them: drive_id -> host, device, slot, enclosure, model, action."""
     if not drives:
         return {}
     listed = ", ".join(quoted(drive) for drive in sorted(drives))
     found = published.rows(
-        f"select drive_id, host, device, slot, enclosure, model, current_raid_group_id as raid_group_id "
-        f"from marts.dim_drives where drive_id in ({listed})"
+        "select drive_id, host, device, slot, enclosure, model, actions.action from marts.dim_drives "
+        "left join (select drive_id, action from marts.drive_actions where needs_person) as actions using (drive_id) "
+        f"where drive_id in ({listed})"
     )
-    todo = {row["drive_id"]: row["action"] for row in published.rows("select drive_id, action from marts.drive_actions where needs_person")}
-    return {row["drive_id"]: {**row, "action": todo.get(row["drive_id"])} for row in found}
-
-
-def block_named(page: Page, name: str) -> Table:
-    """The table of a page that is to be downloaded. Raises: QueryError where there is none."""
-    found = [block for block in page.blocks if isinstance(block, Table) and block.name == name]
-    if not found:
-        raise QueryError(
-            f"{name!r} is no table of this page; its tables are {', '.join(b.name for b in page.blocks if isinstance(b, Table))}"
-        )
-    return found[0]
+    return {row["drive_id"]: row for row in found}

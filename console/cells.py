@@ -15,10 +15,9 @@ from report.page import numbers
 from report.words import TOO_LITTLE, place
 
 PAGES = {
-    "drive_id": ("/drive", "id"), "successor_drive_id": ("/drive", "id"), "slowest_drive_id": ("/drive", "id"),
-    "raid_group_id": ("/group", "id"), "current_raid_group_id": ("/group", "id"), "inventory_raid_group_id": ("/group", "id"),
-    "host": ("/host", "id"), "enclosure": ("/enclosure", "id"), "model": ("/model", "id"),
-    "alert_id": ("/alert", "id"), "part_of": ("/alert", "id"), "experiment_id": ("/experiment", "id"), "relation": ("/table", "name"),
+    "drive_id": "/drive", "successor_drive_id": "/drive", "slowest_drive_id": "/drive", "raid_group_id": "/group",
+    "current_raid_group_id": "/group", "inventory_raid_group_id": "/group", "host": "/host", "enclosure": "/enclosure", "model": "/model",
+    "alert_id": "/alert", "part_of": "/alert", "experiment_id": "/experiment", "relation": "/table",
 }  # fmt: skip
 """Columns that name something with a page of its own."""
 
@@ -53,7 +52,7 @@ WORDS = {"cause", "reason", "event_type", "exclusion_reason", "subject_type", "t
 WHY = {"why", "evidence", "note", "verdict_reason", "lists_reason", "detail", "comment", "message"}
 """Sentences."""
 
-HIDDEN = {"action_rank", "incident_rank", "candidate_rank", "decision_seq"}
+HIDDEN = {"action_rank", "incident_rank", "candidate_rank", "decision_seq", "ordinal_position"}
 """The order of a table: no reader needs to see it."""
 
 
@@ -106,10 +105,10 @@ def cell(column: str, row: Row, places: dict[str, Row]) -> Markup:
     elif column == "hour_utc" and isinstance(row.get("drive_id"), str):
         link, known = address("/hour", id=row["drive_id"], at=f"{value:%Y-%m-%d %H:%M}"), None
     elif column in PAGES and isinstance(value, str):
-        page, name = PAGES[column]
         host = row.get("host") or places.get(row.get("drive_id", ""), {}).get("host")
-        link = address(page, **{name: f"{host}/{value}" if column == "enclosure" and host else value})
-        known = places.get(value) if page == "/drive" else None
+        name = f"{host}/{value}" if column == "enclosure" and host else value
+        link = address(PAGES[column], **{"name" if column == "relation" else "id": name})
+        known = places.get(value) if PAGES[column] == "/drive" else None
     else:
         link, known = "", None
     # the name of an incident repeats what stands beside it

@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-import math
 import re
 from datetime import datetime
-from typing import Any
 
 import plotly.graph_objects as go
 
+from console.cells import is_number
 from engine.read import Row
-from report.page.look import INK, SLOW, colour, nice_ticks, packed, safe, styled
+from report.page.look import INK, SLOW, colour, packed, safe, slowdown_axis, styled
 from report.page.numbers import TIMES, instant
+from report.weekly.figures import EVENT_SYMBOLS
 
-SLOWDOWN_TICKS = (0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 500, 1000)
 GREY = "rgba(97, 110, 124, 0.45)"
-MARKS = {"unplug": "triangle-down", "replug": "triangle-up", "replacement": "diamond"}
 MOST_LINES = 60
 
 
-def slowdown_axis(figure: go.Figure, values: list[float], slow_at: float, height: int) -> go.Figure:
-    """A logarithmic axis of slowdowns, with the line above which a drive is slow."""
-    top = max([3.0, *values])
-    low = min([0.5, *(value for value in values if value > 0)])
+def over_time(figure: go.Figure, values: list[float], slow_at: float, height: int) -> go.Figure:
+    """Slowdowns over the hours, with the line above which a drive is slow."""
     styled(figure, height, hovermode="closest")
     figure.add_hline(y=slow_at, line={"color": SLOW, "width": 1.2, "dash": "dash"})
-    ticks = nice_ticks(SLOWDOWN_TICKS, low, top * 1.3)
     figure.update_layout(margin={"l": 44, "r": 8, "t": 28, "b": 40})
     figure.update_xaxes(hoverformat="%a %Y-%m-%d %H:00 UTC")
-    figure.update_yaxes(
-        type="log", range=[math.log10(low), math.log10(top * 1.3)], tickvals=ticks, ticktext=[f"{tick:g}{TIMES}" for tick in ticks]
-    )
+    slowdown_axis(figure, min([0.5, *(value for value in values if value > 0)]), max([3.0, *values]))
     return figure
 
 
@@ -60,11 +53,11 @@ def drive_hours(rows: list[Row], drive: str, kind: str, events: list[Row]) -> go
     if events:
         figure.add_scatter(
             x=[row["occurred_at"] for row in events], y=[max([3.0, *values]) * 1.15] * len(events), mode="markers", name="event",
-            marker={"symbol": [MARKS.get(row["event_type"], "circle-open") for row in events], "size": 10, "color": INK},
+            marker={"symbol": [EVENT_SYMBOLS.get(row["event_type"], "circle-open") for row in events], "size": 10, "color": INK},
             customdata=[[safe(row["event_type"].replace("_", " ")), instant(row["occurred_at"])] for row in events],
             hovertemplate="%{customdata[0]} at %{customdata[1]}<extra></extra>",
         )  # fmt: skip
-    return slowdown_axis(figure, values, own[0]["slow_at"], 320)
+    return over_time(figure, values, own[0]["slow_at"], 320)
 
 
 def group_tails(rows: list[Row]) -> go.Figure | None:
@@ -79,7 +72,7 @@ def group_tails(rows: list[Row]) -> go.Figure | None:
             customdata=[safe(row["slowest_drive_id"]) if column == "tail_1" else "" for row in rows],
             hovertemplate=f"%{{y:.2f}}{TIMES} %{{customdata}}, %{{x}}<extra>{name}</extra>",
         )  # fmt: skip
-    return slowdown_axis(figure, [row["tail_1"] for row in rows if row["tail_1"] is not None], rows[0]["slow_at"], 280)
+    return over_time(figure, [row["tail_1"] for row in rows if row["tail_1"] is not None], rows[0]["slow_at"], 280)
 
 
 def slow_map(rows: list[Row]) -> go.Figure | None:
@@ -115,25 +108,22 @@ def slow_map(rows: list[Row]) -> go.Figure | None:
     return figure
 
 
-def quick_chart(columns: list[str], rows: list[tuple[Any, ...]]) -> go.Figure | None:
+def quick_chart(columns: list[str], rows: list[Row]) -> go.Figure | None:
     """Any answer as lines over its first column, where that is a number or a time, else as bars; None without a number to draw."""
-    measured = [
-        place
-        for place in range(1, len(columns))
-        if any(isinstance(row[place], int | float) and not isinstance(row[place], bool) for row in rows)
-    ]
-    if not rows or not measured:
+    first, *others = columns
+    measured = [name for name in others if any(is_number(row[name]) for row in rows)]
+    if not measured:
         return None
-    is_text = not isinstance(next((row[0] for row in rows if row[0] is not None), None), int | float | datetime)
-    across = [safe(row[0]) if is_text else row[0] for row in rows]
+    is_text = not isinstance(next((row[first] for row in rows if row[first] is not None), None), int | float | datetime)
+    across = [safe(row[first]) if is_text else row[first] for row in rows]
     figure = go.Figure()
-    for place in measured[:8]:
-        values = [row[place] if isinstance(row[place], int | float) else None for row in rows]
+    for name in measured[:8]:
+        values = packed([row[name] if is_number(row[name]) else None for row in rows])
         if is_text:
-            figure.add_bar(x=across, y=packed(values), name=safe(columns[place]))
+            figure.add_bar(x=across, y=values, name=safe(name))
         else:
-            figure.add_scatter(x=across, y=packed(values), mode="lines+markers", name=safe(columns[place]), marker={"size": 4})
+            figure.add_scatter(x=across, y=values, mode="lines+markers", name=safe(name), marker={"size": 4})
     styled(figure, 360)
-    figure.update_xaxes(title_text=safe(columns[0]), **({"type": "category"} if is_text else {}))
+    figure.update_xaxes(title_text=safe(first), **({"type": "category"} if is_text else {}))
     figure.update_layout(showlegend=True)
     return figure

@@ -50,18 +50,14 @@ class Access:
     user_header: str | None = None
     secret: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
 
-    def signed(self, *what: str) -> str:
-        """A proof that this server has said so."""
-        return hmac.new(self.secret, "\0".join(what).encode(), hashlib.sha256).hexdigest()
+    def form_token(self, user: str) -> str:
+        """The token of the forms of one user: a proof that this server has written them."""
+        return hmac.new(self.secret, user.encode(), hashlib.sha256).hexdigest()
 
     @property
     def cookie(self) -> str:
         """Value of the cookie: not the token itself."""
         return hmac.new(self.token.encode(), b"cookie", hashlib.sha256).hexdigest()
-
-    def form_token(self, user: str) -> str:
-        """The token of the forms of one user."""
-        return self.signed("form", user)
 
 
 def addresses_of(host: str, port: int, public: str | None) -> frozenset[str]:
@@ -105,8 +101,6 @@ class Guard:
         headers = Headers(scope=scope)
         if headers.get("host", "").lower() not in self.access.addresses:
             return PlainTextResponse("This server is not asked under that name: start it with --address URL.", 421)
-        if scope["method"] not in ("GET", "HEAD", "POST"):
-            return PlainTextResponse("GET and POST alone.", 405)
         if scope["method"] == "POST" and urlsplit(headers.get("origin", "")).netloc.lower() not in self.access.addresses:
             return PlainTextResponse("That form is not of this server.", 403)
         if self.access.user_header:
@@ -116,11 +110,9 @@ class Guard:
                 return PlainTextResponse(f"The proxy has not said who asks ({self.access.user_header}).", 403)
             scope["user"] = user
             return None
-        asked = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        tokens = [value for name, value in asked if name == "token"]
-        if tokens and hmac.compare_digest(tokens[0].encode(), self.access.token.encode()):
-            rest = urlencode([(name, value) for name, value in asked if name != "token"])
-            path = "/" + scope["path"].lstrip("/")
+        asked = dict(parse_qsl(scope["query_string"].decode("latin-1")))
+        if hmac.compare_digest(asked.pop("token", "").encode(), self.access.token.encode()):
+            rest, path = urlencode(asked), "/" + scope["path"].lstrip("/")
             answer = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
             answer.set_cookie(self._cookie_name(scope), self.access.cookie, httponly=True, samesite="lax", path="/")
             return answer

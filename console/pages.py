@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -22,7 +22,7 @@ from console.measures import SHOWN, definitions, measured_sql
 from console.published import Published
 from drivetail.ask.explain.hour import hour_text
 from drivetail.ask.explain.question import known_drive, parse_hour
-from engine.read import NOT_ASKED, QueryError, Row
+from engine.read import QueryError, Row, not_asked
 from engine.warehouse import quoted
 from report.page.numbers import NONE, capacity, day, instant, kind_name
 from report.weekly.figures import heat_map, weekly_trend
@@ -34,6 +34,7 @@ PEERS_HOURS = 24 * 15
 """Hours of a span at most in which every other drive of the group is drawn, or every drive of a host."""
 
 Draw = Callable[[list[Row]], go.Figure | None]
+DRAWS: dict[str, Draw] = {"tails": group_tails, "map": slow_map}
 
 
 @cache
@@ -41,26 +42,29 @@ def stated() -> dict[str, list[dict[str, Any]]]:
     """Contents of each page, from pages.yml."""
     found: dict[str, list[dict[str, Any]]] = yaml.safe_load((Path(__file__).parent / "pages.yml").read_text(encoding="utf-8"))
     for entry in (entry for entries in found.values() for entry in entries if "table" in entry):
-        entry.setdefault("of", re.findall(r"\bfrom ([a-z]+\.\w+)", entry["sql"])[0])
+        entry.setdefault("of", re.findall(r"\bfrom ([a-z_]+\.\w+)", entry["sql"])[0])
     return found
 
 
 def blocks_of(
-    published: Published, page: str, words: Mapping[str, str], parts: Mapping[str, Block | None], draws: Mapping[str, Draw]
+    published: Published,
+    page: str,
+    words: Mapping[str, str] | None = None,
+    parts: Mapping[str, Block] | None = None,
+    draws: Mapping[str, Draw] | None = None,
 ) -> list[Block]:
     """The blocks of a page, in order. words: SQL in the place of $names. Tables that this publication has not are left out."""
     found: list[Block] = []
     for entry in stated()[page]:
         if "part" in entry:
-            found += [part] if (part := parts.get(entry["part"])) is not None else []
+            found.append((parts or {})[entry["part"]])
             continue
-        sql = Template(entry["sql"]).substitute(words)
+        given = {name: value for name, value in entry.items() if name not in ("figure", "table", "of", "sql", "title")}
+        sql = Template(entry["sql"]).substitute(words or {})
         if "figure" in entry:
-            draw = draws[entry["figure"]]
-            found.append(Figure(entry["figure"], entry["title"], sql, draw, entry.get("note", ""), entry.get("empty", "Nothing to draw.")))
+            found.append(Figure(entry["figure"], entry["title"], sql, {**DRAWS, **(draws or {})}[entry["figure"]], **given))
         elif published.has(entry["of"]):
-            given = {name: entry[name] for name in ("note", "empty", "order", "rows", "picks") if name in entry}
-            found.append(Table(entry["table"], entry["title"], sql, entry["of"], is_open=not entry.get("fold"), **given))
+            found.append(Table(entry["table"], entry["title"], sql, entry["of"], **given))
     return found
 
 
@@ -74,14 +78,14 @@ def texts(values: set[str]) -> str:
     return ", ".join(quoted(value) for value in sorted(values)) or "null"
 
 
-def link(page: str, name: str, **more: object) -> Markup:
+def link(page: str, shown: str, **parameters: object) -> Markup:
     """A link to what a name names."""
-    return Markup('<a href="{}">{}</a>').format(address(page, **{"id": name, **more}), name)
+    return Markup('<a href="{}">{}</a>').format(address(page, **(parameters or {"id": shown})), shown)
 
 
-def fact(title: str, name: str | None, page: str = "", id: str | None = None) -> tuple[str, str, str]:
-    """Known facts: title, value, and the address of a page of its own."""
-    return title, name or NONE, address(page, id=id or name) if page and name else ""
+def fact(title: str, name: str | None, page: str = "", id: str | None = None) -> tuple[str, Markup | str]:
+    """Known facts: title, and value, which is a link where it has a page of its own."""
+    return title, link(page, name, id=id or name) if page and name else name or NONE
 
 
 def span_of(published: Published, query: Query) -> tuple[datetime, datetime]:
@@ -106,19 +110,13 @@ def span_part(page: str, query: Query, since: datetime, until: datetime) -> Part
     width = int((until - since).total_seconds() // 3600)
     links = [("earlier", to(0, -width)), ("later", to(0, width)), ("2 days", to(48, 0)), ("week", to(168, 0)), ("4 weeks", to(672, 0))]
     others = [(name, value) for name, value in query.items() if name not in ("since", "until")]
-    return Part("span", "span", content={"since": since, "until": until, "links": links, "others": others, "page": page})
+    return Part("span", "span", {"since": since, "until": until, "links": links, "others": others, "page": page})
 
 
 def span_words(since: datetime, until: datetime) -> dict[str, str]:
     """The hours in SQL; recent: those in which every drive of a place is drawn."""
     recent = max(since, until - timedelta(hours=PEERS_HOURS))
     return {"since": literal(since), "until": literal(until), "recent": literal(recent)}
-
-
-def groups_of(published: Published, drives: str) -> set[str]:
-    """The RAID groups that hours of some drives are of. Files are sorted by group: a question that names it reads a tenth of them."""
-    found = published.rows(f"select distinct raid_group_id from intermediate.int_drive_days where {drives}")
-    return {row["raid_group_id"] for row in found}
 
 
 def fleet(published: Published, query: Query) -> Page:
@@ -179,17 +177,14 @@ def drive(published: Published, query: Query) -> Page:
         fact("Data", f"{instant(known['first_hour_utc'])} to {instant(known['last_hour_utc'])} UTC"),
         *([fact("Group", "guessed: it is only the host")] if known["is_group_guessed"] else []),
     ]  # fmt: skip
-    groups = groups_of(published, f"drive_id = {this}")
-    is_with_peers = bool(groups) and until - since <= timedelta(hours=PEERS_HOURS)
-    words = {
-        **span_words(since, until),
-        "id": this,
-        "groups": f"raid_group_id in ({texts(groups)})",
-        "which": "" if is_with_peers else f"drive_id = {this} and ",
-    }
+    span = span_words(since, until)
+    hours = f"drive_id = {this} and hour_utc >= {span['since']} and hour_utc < {span['until']}"
+    if until - since <= timedelta(hours=PEERS_HOURS):
+        hours = f"raid_group_id in (select raid_group_id from marts.fct_drive_hours where {hours})"
+    words = {**span, "id": this, "hours": hours}
     events = Template("select * from marts.fct_drive_events where drive_id = $id and occurred_at >= $since and occurred_at < $until")
     parts = {
-        "facts": Part("facts", "where", "Where to walk", {"facts": facts}), "decide": Part("decide", "decide", content={"drives": [id]}),
+        "facts": Part("facts", "where", {"facts": facts}), "decide": Part("decide", "decide", {"drives": [id]}),
         "span": span_part("/drive", query, since, until),
     }  # fmt: skip
     draws = {"hours": lambda rows: drive_hours(rows, id, known["kind"], published.rows(events.substitute(words)))}
@@ -208,9 +203,13 @@ def hour(published: Published, query: Query) -> Page:
     where = place(drive_places(published, {id}).get(id, {}))
     with published.cursor() as cursor:
         text = hour_text(cursor, published.warehouse, id, f"{start:%Y-%m-%d %H:%M}")
-    around = {"since": f"{start - timedelta(days=3):%Y-%m-%dT%H:%M}", "until": f"{start + timedelta(days=4):%Y-%m-%dT%H:%M}"}
-    parts = {"text": Part("text", "explain", "From the number to file and row", {"text": text})}
-    return Page(f"{where or id}, {instant(start)} UTC", blocks_of(published, "hour", {}, parts, {}), under=link("/drive", id, **around))
+    since, until = (f"{start + timedelta(days=days):%Y-%m-%dT%H:%M}" for days in (-3, 4))
+    parts = {"text": Part("text", "explain", {"text": text})}
+    return Page(
+        f"{where or id}, {instant(start)} UTC",
+        blocks_of(published, "hour", parts=parts),
+        under=link("/drive", id, id=id, since=since, until=until),
+    )
 
 
 def group(published: Published, query: Query) -> Page:
@@ -234,13 +233,11 @@ def group(published: Published, query: Query) -> Page:
         "guessed: it is only the host" if known["is_guessed"] else None,
     ]
     under = Markup(", ").join([*([link("/host", known["host"])] if known["host"] else []), *(part for part in told if part)])
-    blocks = blocks_of(
-        published, "group", words, {"span": span_part("/group", query, since, until)}, {"tails": group_tails, "map": slow_map}
-    )
+    blocks = blocks_of(published, "group", words, {"span": span_part("/group", query, since, until)})
     return Page(f"RAID group {query['id']}", blocks, under=under)
 
 
-def _place_page(published: Published, query: Query, column: str) -> Page:
+def host_or_enclosure(published: Published, query: Query, column: str) -> Page:
     """A host, or an enclosure; the name of one may be that of another host's too, so alerts and tables name it with its host."""
     id, (since, until) = query.get("id", ""), span_of(published, query)
     named = f"host = {quoted(id)}" if column == "host" else f"{quoted(id)} in (enclosure, concat(host, '/', enclosure))"
@@ -249,9 +246,8 @@ def _place_page(published: Published, query: Query, column: str) -> Page:
         raise QueryError(f"{id!r} is no {column} of this publication; search for a part of its name")
     drives = f"(select drive_id from marts.dim_drives where {named})"
     subjects = {id, *(f"{row['host']}/{row['enclosure']}" for row in found if column == "enclosure")}
-    groups = groups_of(published, f"drive_id in {drives}")
     words = {
-        **span_words(since, until), "hours": f"drives.drive_id in {drives} and hours.raid_group_id in ({texts(groups)})",
+        **span_words(since, until), "hours": f"drives.drive_id in {drives}",
         "drives": f"drives.drive_id in {drives}",
         "alerts": f"(subject_type = '{column}' and subject_id in ({texts(subjects)})) "
         f"or (subject_type = 'drive' and subject_id in {drives})",
@@ -261,38 +257,24 @@ def _place_page(published: Published, query: Query, column: str) -> Page:
         for row in found
         if row["host"] and row["enclosure"]
     ]
-    blocks = blocks_of(published, "place", words, {"span": span_part(f"/{column}", query, since, until)}, {"map": slow_map})
+    blocks = blocks_of(published, "place", words, {"span": span_part(f"/{column}", query, since, until)})
     return Page(f"{column.capitalize()} {id}", blocks, under=Markup(", ").join(dict.fromkeys(others)))
-
-
-def host(published: Published, query: Query) -> Page:
-    """One host."""
-    return _place_page(published, query, "host")
-
-
-def enclosure(published: Published, query: Query) -> Page:
-    """One enclosure."""
-    return _place_page(published, query, "enclosure")
 
 
 def model(published: Published, query: Query) -> Page:
     """One model, and its firmware; without one, all of them."""
     id, firmware = query.get("id"), query.get("firmware")
     if not id:
-        return Page("Models", blocks_of(published, "models", {}, {}, {}))
+        return Page("Models", blocks_of(published, "models"))
     this = quoted(id)
     found = published.rows(f"select distinct firmware from marts.dim_drives where model = {this} order by firmware")
     if not found:
         raise QueryError(f"{id!r} is no model of this publication; search for a part of its name")
     which = f"drives.model = {this}" + (f" and drives.firmware = {quoted(firmware)}" if firmware else "")
-    links = [
-        Markup('<a href="{}">{}</a>').format(address("/model", id=id, firmware=row["firmware"]), row["firmware"])
-        for row in found
-        if row["firmware"]
-    ]
+    links = [link("/model", row["firmware"], id=id, firmware=row["firmware"]) for row in found if row["firmware"]]
     under = Markup("Firmware ") + Markup(", ").join(links) if links else ""
     title = f"Model {id}, firmware {firmware}" if firmware else f"Model {id}"
-    return Page(title, blocks_of(published, "model", {"id": this, "drives": which}, {}, {}), under=under)
+    return Page(title, blocks_of(published, "model", {"id": this, "drives": which}), under=under)
 
 
 def alert(published: Published, query: Query) -> Page:
@@ -313,11 +295,10 @@ def alert(published: Published, query: Query) -> Page:
     ]  # fmt: skip
     since, until = known["first_slow_hour_utc"] - timedelta(days=1), known["last_slow_hour_utc"] + timedelta(days=2)
     which = f"drives.drive_id in ({texts(drives)})" if drives else f"drives.current_raid_group_id = {quoted(known['raid_group_id'] or '')}"
-    groups = groups_of(published, f"drive_id in ({texts(drives)})") if drives else {known["raid_group_id"]}
-    words = {**span_words(since, until), "hours": f"{which} and hours.raid_group_id in ({texts(groups - {None})})", "drives": which}
-    parts = {"facts": Part("facts", "where", content={"facts": facts})}
+    words = {**span_words(since, until), "hours": which, "drives": which}
+    parts = {"facts": Part("facts", "facts", {"facts": facts})}
     title = f"{known['subject_type'].replace('_', ' ').capitalize()} {subject}: {known['reason'].replace('_', ' ')}"
-    return Page(title, blocks_of(published, "alert", words, parts, {"map": slow_map}), under=state)
+    return Page(title, blocks_of(published, "alert", words, parts), under=state)
 
 
 def kept_reports(root: Path) -> list[Path]:
@@ -328,16 +309,17 @@ def kept_reports(root: Path) -> list[Path]:
 def reports(published: Published, query: Query) -> Page:
     """The reports that are kept."""
     root = published.warehouse.root
-    links = [(path.stem, address("/report", name=path.name)) for path in kept_reports(root)]
-    parts = {"links": Part("links", "reports", "Kept as they were written", {"links": links})}
-    return Page("Reports", blocks_of(published, "reports", {}, parts, {}), under=str(root / "reports"))
+    kept = [("Kept as it was written", link("/report", path.stem, name=path.name)) for path in kept_reports(root)]
+    answer = "" if kept else "None is kept: drivetail report writes one."
+    return Page("Reports", [Part("facts", "reports", {"facts": kept})], under=str(root / "reports"), answer=answer)
 
 
 def study(published: Published, query: Query) -> Page:
     """Does this fleet behave as the paper's did?"""
-    if NOT_ASKED in published.relations_sql("marts.study_results"):
-        return Page("Study", [], answer="Nobody has asked for the study yet: run drivetail study.")
-    return Page("Does this fleet behave as the paper's did?", blocks_of(published, "study", {}, {}, {}))
+    with published.cursor() as cursor:
+        if "study_results" in not_asked(cursor):
+            return Page("Study", [], answer="Nobody has asked for the study yet: run drivetail study.")
+    return Page("Does this fleet behave as the paper's did?", blocks_of(published, "study"))
 
 
 def experiment(published: Published, query: Query) -> Page:
@@ -350,19 +332,11 @@ def experiment(published: Published, query: Query) -> Page:
     blocks: list[Block] = [
         Table(
             name.partition(".")[2], name, f"select * exclude (experiment_id) from {name} where experiment_id = {this}", name, rows=15,
-            note=published.relations.get(name, ""), is_open="results" in name or name == listed,
+            note=published.relations.get(name, ""), fold="results" not in name and name != listed,
         )
         for name in sorted(filled, key=lambda name: (name != listed, "results" not in name, name))
     ]  # fmt: skip
     return Page(f"Experiment {query['id']}", blocks)
-
-
-def tables(published: Published, query: Query) -> Page:
-    """Every relation that people query."""
-    relations = [(name, address("/table", name=name), told) for name, told, _ in published.described_relations]
-    return Page(
-        "Tables", blocks_of(published, "tables", {}, {"relations": Part("relations", "relations", content={"relations": relations})}, {})
-    )
 
 
 def table(published: Published, query: Query) -> Page:
@@ -370,20 +344,21 @@ def table(published: Published, query: Query) -> Page:
     name = query.get("name", "")
     if name not in published.relations:
         raise QueryError(f"{name!r} is no table of this publication; the page Tables lists them")
-    columns = [(column, *told) for column, told in published.columns[name].items()]
-    rows = Table("rows", "Rows", f"select * from {name}", name, rows=50, note=published.relations[name], empty="It has no row.")
-    return Page(name, [rows, Part("columns", "columns", "Its columns", {"columns": columns})])
+    rows = Table("rows", "Rows", f"select * from {name}", name, rows=50, empty="It has no row.")
+    return Page(name, [rows, *blocks_of(published, "table", {"name": quoted(name)})], under=published.relations[name])
 
 
-def search(published: Published, query: Query) -> Page:
-    """Drives, hosts, groups and models by a part of their name, or `host/device`."""
+def search(published: Published, query: Query) -> Page | str:
+    """The page of what was typed in full, else drives, hosts, groups and models by a part of their name, or `host/device`."""
     sought = query.get("q", "").strip()
+    if sought and (found := exact(published, sought)):
+        return found
     names = ["drive_id", *(f"coalesce(host, '') || '/' || coalesce({name}, '')" for name in ("slot", "device"))]
     drives = [f"contains(lower({name}), lower({quoted(sought)}))" for name in names]
     if published.has(ALIASES):
         drives.append(f"drive_id in (select drive_id from {ALIASES} where contains(lower(alias), lower({quoted(sought)})))")
     words = {"drives": " or ".join(drives), "sought": quoted(sought)}
-    return Page(f"Search: {sought}", blocks_of(published, "search", words, {}, {}))
+    return Page(f"Search: {sought}", blocks_of(published, "search", words))
 
 
 ALIASES = "intermediate.int_aliases__periods"
@@ -406,14 +381,14 @@ def exact(published: Published, sought: str) -> str | None:
         return None
 
 
-def _plain(name: str, title: str) -> Callable[[Published, Query], Page]:
+def plain(published: Published, query: Query, name: str) -> Page:
     """A page that its tables alone make."""
-    return lambda published, query: Page(title, blocks_of(published, name, {}, {}, {}))
+    return Page(name.capitalize(), blocks_of(published, name))
 
 
-PAGES: dict[str, Callable[[Published, Query], Page]] = {
-    "/": fleet, "/drive": drive, "/hour": hour, "/group": group, "/host": host, "/enclosure": enclosure, "/model": model,
-    "/alerts": _plain("alerts", "Alerts"), "/alert": alert, "/candidates": _plain("candidates", "Candidates"),
-    "/decisions": _plain("decisions", "Decisions"), "/reports": reports, "/study": study, "/lab": _plain("lab", "Lab"),
-    "/experiment": experiment, "/tables": tables, "/table": table, "/search": search,
+PAGES: dict[str, Callable[[Published, Query], Page | str]] = {
+    "/": fleet, "/drive": drive, "/hour": hour, "/group": group, "/model": model, "/alert": alert, "/reports": reports, "/study": study,
+    "/experiment": experiment, "/table": table, "/search": search,
+    **{f"/{name}": partial(host_or_enclosure, column=name) for name in ("host", "enclosure")},
+    **{f"/{name}": partial(plain, name=name) for name in ("alerts", "candidates", "decisions", "lab", "tables")},
 }  # fmt: skip

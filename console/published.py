@@ -1,17 +1,16 @@
-"""The publication that readers see: one DuckDB for each, opened when it is first asked for and closed when its last reader has gone."""
+"""The publication that readers see: one DuckDB for each, opened before readers come to it and closed when its last one has gone."""
 
 from __future__ import annotations
 
 import re
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar
 
 import duckdb
 
@@ -24,8 +23,8 @@ T = TypeVar("T")
 SCHEMAS = (*PUBLISHED, "lab")
 """Where the relations that people query are."""
 
-LIMITS = "set memory_limit = '160MB'; set threads = 2; set preserve_insertion_order = false"
-"""Limit of all pages together."""
+LIMITS = "set memory_limit = '160MB'; set threads = 2; set preserve_insertion_order = false; attach ':memory:' as held (compress)"
+"""Limit of all pages together, and what is held in memory."""
 
 AT_ONCE = 3
 """Questions of pages that run at the same time: more would share the memory until it does not suffice for any."""
@@ -36,36 +35,39 @@ SECONDS = 10.0
 DOWNLOADED = 200_000
 """Rows of a download at most; `drivetail sql` has no such limit."""
 
-REMEMBERED = 400
-"""Answers kept for the next reader of the same page."""
-
-REMEMBERED_SECONDS = 60.0
-"""A decision that expires does so without a new publication."""
+REMEMBERED = 200
+"""Pages kept for their next reader, a minute at most."""
 
 DECIDED = ("drive_actions", "replacement_candidates", "fct_drive_decisions")
-"""The marts that are views because a decision counts at once."""
+"""The marts that are views because a decision counts at once. Each takes a fifth of a second to plan."""
 
 _DECIDED = re.compile(rf"\bmarts\.({'|'.join(DECIDED)})\b")
 
+HELD_ROWS, HELD_DAYS = 10_000_000, 15
+"""Drive-hours in memory at most: 50 MB, made in six seconds; and the days that a figure shows with every peer."""
+
+HOURS = "drive_id, hour_utc, raid_group_id, kind, slowdown::float as slowdown, is_slow"
+"""Columns of marts.fct_drive_hours that figures draw."""
+
 
 class Published:
-    """One publication: answers questions in SQL with rows, and remembers them. Any thread may ask."""
+    """One publication: answers questions in SQL with rows. Any thread may ask."""
 
     def __init__(self, warehouse: Warehouse, path: Path) -> None:
         self.warehouse = warehouse
         self.path = path
         self.users = 0
         self._connection = open_for_questions(warehouse, path=path, limits=LIMITS)
-        self._remembered: OrderedDict[tuple[object, ...], tuple[float, object]] = OrderedDict()
-        self._lock = threading.Lock()
-        self._holding = threading.Lock()
         self._turns = threading.Semaphore(AT_ONCE)
-        self._held_of: tuple[int, int] | None = None
-        self._held_at = 0.0
+        self._holding = threading.Lock()
+        self._decided: tuple[int, int] | None = None
+        self._pages = lru_cache(REMEMBERED)(lambda minute, decided, make, *given: make(self, *given))
         (publication,) = self.rows("select * from marts.publication")
         self.publication_id: str = publication["publication_id"]
         self.published_at: datetime = publication["published_at"]
         self.last_hour_utc: datetime | None = publication["last_hour_utc"]
+        self._hold_hours()
+        self.held(f"marts.{DECIDED[0]}")
 
     @contextmanager
     def cursor(self, *, waits: bool = True) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -77,15 +79,12 @@ class Published:
             cursor.execute("use warehouse.main")
             yield cursor
 
-    def answer(self, sql: str) -> tuple[list[str], list[Row]]:
-        """The columns of a query and its rows, as dicts that nobody may change."""
-        return self.remembered(sql, self._answer)
-
     def rows(self, sql: str) -> list[Row]:
-        """The rows alone."""
+        """The rows of a query."""
         return self.answer(sql)[1]
 
-    def _answer(self, sql: str) -> tuple[list[str], list[Row]]:
+    def answer(self, sql: str) -> tuple[list[str], list[Row]]:
+        """The columns of a query, and its rows."""
         held = self.held(sql)
         with self.cursor() as cursor:
             timer = threading.Timer(SECONDS, cursor.interrupt)
@@ -99,40 +98,40 @@ class Published:
                 timer.cancel()
 
     def held(self, sql: str) -> str:
-        """The same question, of what is held in memory of the views that decisions change: each takes a fifth of a second to plan."""
+        """The same question, of what is held in memory of the views that decisions change."""
         if not _DECIDED.search(sql):
             return sql
         with self._holding:
-            mark = self._decided()
-            if mark != self._held_of or time.monotonic() - self._held_at > REMEMBERED_SECONDS:
+            if (mark := mark_of(self.warehouse.decisions)) != self._decided:
                 with self.cursor() as cursor:
                     for name in DECIDED:
-                        cursor.execute(f"create or replace table memory.main.{name} as select * from marts.{name}")
-                self._held_of, self._held_at = mark, time.monotonic()
-        return _DECIDED.sub(r"memory.main.\1", sql)
+                        cursor.execute(f"create or replace table held.{name} as select * from marts.{name}")
+                self._decided = mark
+        return _DECIDED.sub(r"held.\1", sql)
 
-    def remembered(self, question: str, make: Callable[[str], T]) -> T:
-        """The answer that an earlier reader got, unless somebody has decided since, or it is a minute old."""
-        key = (question, make.__qualname__, *self._decided())
-        now = time.monotonic()
-        with self._lock:
-            known = self._remembered.get(key)
-            if known is not None and now - known[0] < REMEMBERED_SECONDS:
-                return cast(T, known[1])
-        found = make(question)
-        with self._lock:
-            self._remembered[key] = (now, found)
-            while len(self._remembered) > REMEMBERED:
-                self._remembered.popitem(last=False)
+    def _hold_hours(self) -> None:
+        """Make held.drive_hours, the hours of figures: the last days are in memory, by drive. A stored day has all its drives in each hour,
+        so one drive's week would cost all of it.
+        """
+        with self.cursor() as cursor:
+            cursor.execute(f"create table held.last_days as select {HOURS} from marts.fct_drive_hours limit 0")
+            days = "select day_utc, sum(reported_hours) from intermediate.int_drive_days group by day_utc order by day_utc desc limit ?"
+            first, held = "infinity", 0
+            for day, rows in cursor.execute(days, [HELD_DAYS]).fetchall():
+                held += rows
+                if held > HELD_ROWS:
+                    break
+                of_day = f"marts.fct_drive_hours where hour_utc >= timestamp '{day}' and hour_utc < timestamp '{day}' + interval 1 day"
+                cursor.execute(f"insert into held.last_days select {HOURS} from {of_day} order by drive_id, hour_utc")
+                cursor.execute("force checkpoint held")  # packs it
+                first = day
+            earlier = f"select {HOURS} from warehouse.marts.fct_drive_hours where hour_utc < timestamp '{first}'"
+            cursor.execute(f"create view held.drive_hours as from held.last_days union all {earlier}")
+
+    def remembered(self, make: Callable[..., T], *given: Any) -> T:
+        """Result of make(self, *given) for an earlier reader of the same minute, unless somebody has decided since."""
+        found: T = self._pages(time.time() // 60, mark_of(self.warehouse.decisions), make, *given)
         return found
-
-    def _decided(self) -> tuple[int, int]:
-        """Changes when somebody decides."""
-        try:
-            stat = self.warehouse.decisions.stat()
-        except FileNotFoundError:
-            return (0, 0)
-        return stat.st_mtime_ns, stat.st_size
 
     @cached_property
     def columns(self) -> dict[str, dict[str, tuple[str, str]]]:
@@ -140,38 +139,20 @@ class Published:
         schemas = ", ".join(f"'{schema}'" for schema in (*SCHEMAS, "intermediate"))
         found: dict[str, dict[str, tuple[str, str]]] = {}
         for row in self.rows(
-            "select schema_name || '.' || table_name as relation, column_name, data_type, coalesce(comment, '') as comment "
-            f"from duckdb_columns() where database_name = 'warehouse' and schema_name in ({schemas}) "
-            "order by schema_name = 'lab', schema_name <> 'marts', relation, column_index"
+            "select table_schema || '.' || table_name as relation, column_name, data_type, coalesce(column_comment, '') as comment "
+            f"from information_schema.columns where table_catalog = 'warehouse' and table_schema in ({schemas}) "
+            "order by table_schema = 'lab', table_schema <> 'marts', relation, ordinal_position"
         ):
             found.setdefault(row["relation"], {})[row["column_name"]] = (row["data_type"], row["comment"])
         return found
 
     @cached_property
-    def _views(self) -> list[Row]:
-        return self.rows(
-            "select schema_name || '.' || view_name as relation, comment, sql from duckdb_views() "
-            "where database_name = 'warehouse' union all "
-            "select schema_name || '.' || table_name, comment, '' from duckdb_tables() where database_name = 'warehouse' order by relation"
-        )
-
-    @cached_property
     def relations(self) -> dict[str, str]:
         """Every relation that people query -> its description: marts first, then what pages read, then the lab."""
-        found = {row["relation"]: row["comment"] or "" for row in self._views if row["relation"].split(".")[0] in SCHEMAS}
-        return dict(sorted(found.items(), key=lambda item: (SCHEMAS.index(item[0].split(".")[0]), item[0])))
-
-    @cached_property
-    def described_relations(self) -> list[tuple[str, str, list[tuple[str, str, str]]]]:
-        """Each of them with the first sentence of its description, and its columns with type and description."""
-        return [
-            (name, told.partition(". ")[0], [(column, *of) for column, of in self.columns[name].items()])
-            for name, told in self.relations.items()
-        ]
-
-    def relations_sql(self, name: str) -> str:
-        """The relations that a published view reads, such as `marts.drive_actions`; empty for a table."""
-        return next((row["sql"] for row in self._views if row["relation"] == name), "")
+        tables = "from information_schema.tables where table_catalog = 'warehouse'"
+        found = self.rows(f"select table_schema || '.' || table_name as relation, coalesce(table_comment, '') as comment {tables}")
+        told = {row["relation"]: row["comment"] for row in found}
+        return {relation: told[relation] for relation in self.columns if not relation.startswith("intermediate.")}
 
     def has(self, relation: str) -> bool:
         """Whether a relation is in this publication."""
@@ -192,14 +173,19 @@ class Publications:
 
     def __init__(self, warehouse: Warehouse) -> None:
         self.warehouse = warehouse
-        self._lock = threading.Lock()
+        self._lock, self._opening = threading.Lock(), threading.Lock()
         self._current: Published | None = None
         self._mark: tuple[int, int] | None = None
 
     @contextmanager
     def current(self) -> Iterator[Published]:
         """The current publication. Raises: QueryError where there is none."""
-        published = self._enter()
+        if self._current is None:
+            self.refresh()
+        with self._lock:
+            published = self._current
+            assert published is not None
+            published.users += 1
         try:
             yield published
         finally:
@@ -209,31 +195,33 @@ class Publications:
             if is_over:
                 published.close()
 
-    def _enter(self) -> Published:
-        with self._lock:
-            mark = self._mark_now()
-            if self._current is None or mark != self._mark:
-                fresh = Published(self.warehouse, self._own_file())
-                last, self._current, self._mark = self._current, fresh, mark
-                if last is not None and last.users == 0:
-                    last.close()
-            self._current.users += 1
-            return self._current
-
-    def _mark_now(self) -> tuple[int, int]:
-        """Changes with every swap."""
-        try:
-            stat = self.warehouse.published.stat()
-        except FileNotFoundError:
-            return (0, 0)
-        return stat.st_ino, stat.st_mtime_ns
+    def refresh(self) -> None:
+        """Make ready what has been published; readers stay with the last one until then. Raises: QueryError for none."""
+        with self._opening:
+            mark = mark_of(self.warehouse.published)
+            if self._current is not None and mark == self._mark:
+                return
+            self._mark = mark
+            fresh = Published(self.warehouse, self._own_file())
+            with self._lock:
+                last, self._current = self._current, fresh
+                is_over = last is not None and last.users == 0
+            if last is not None and is_over:
+                last.close()
 
     def _own_file(self) -> Path:
         """The publication under the name that no other has: DuckDB opens a path that is open already a second time as it was."""
         published = self.warehouse.published
         if not published.exists():
             return published  # opening it says what to do
-        for path in sorted(self.warehouse.publications.glob("*-*.duckdb"), reverse=True):
-            if path.samefile(published):
-                return path
-        return published
+        named = sorted(self.warehouse.publications.glob("*-*.duckdb"), reverse=True)
+        return next((path for path in named if path.samefile(published)), published)
+
+
+def mark_of(file: Path) -> tuple[int, int]:
+    """Changes with every swap of a file, and with every line that is added."""
+    try:
+        stat = file.stat()
+    except FileNotFoundError:
+        return (0, 0)
+    return stat.st_ino, stat.st_mtime_ns

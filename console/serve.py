@@ -12,7 +12,7 @@ from console.app import Console
 from console.ask import start_early
 from console.guard import LOOPBACK, Access, addresses_of
 from drivetail.service.settings import decides_here
-from engine.read import QueryError, open_published
+from engine.read import QueryError
 from engine.warehouse import Warehouse
 
 VARIABLE = "DRIVETAIL_CONSOLE_TOKEN"
@@ -33,8 +33,9 @@ def access_of(warehouse: Warehouse, host: str, port: int, user_header: str | Non
 
 def serve(warehouse: Warehouse, host: str, port: int, user_header: str | None, public: str | None, say: Callable[[str], None]) -> None:
     """Serve until Ctrl-C. say: prints a line. Raises: QueryError without a publication, or for an address that cannot be used."""
-    open_published(warehouse).close()
     access = access_of(warehouse, host, port, user_header, public)
+    console = Console(warehouse, access)
+    console.publications.refresh()
     start_early()
     shown = public or f"http://{f'[{host}]' if ':' in host else host}:{port}"
     say(f"{shown.rstrip('/')}/" + ("" if user_header else f"?token={access.token}"))
@@ -43,7 +44,7 @@ def serve(warehouse: Warehouse, host: str, port: int, user_header: str | None, p
         say(f"{host}: others reach it, and nothing is encrypted; docs/console.md has a proxy that is")
     # no access log: addresses hold the token of a first visit, and questions
     config = uvicorn.Config(
-        Console(warehouse, access).application(), host=host, port=port, log_level="warning", access_log=False, server_header=False,
+        console.application(), host=host, port=port, log_level="warning", access_log=False, server_header=False,
         proxy_headers=False, timeout_graceful_shutdown=3, limit_concurrency=500,
     )  # fmt: skip
     uvicorn.Server(config).run()

@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 from markupsafe import Markup
 
 from engine.read import Row
-from report.page.numbers import KIND_NAMES
+from report.page.numbers import KIND_NAMES, TIMES
 
 # Okabe and Ito's palette, distinct for colour-blind readers and, by lightness, in print
 COLOURS = {"disk": "#0072B2", "ssd": "#009E73", "unknown": "#7A7A7A"}
@@ -91,6 +91,16 @@ def kinds_of(rows: Sequence[Row]) -> list[str]:
 def nice_ticks(candidates: Sequence[float], low: float, high: float) -> list[float]:
     """The candidates within the range."""
     return [tick for tick in candidates if low <= tick <= high]
+
+
+SLOWDOWN_TICKS = (0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 500, 1000, 5000, 10000)
+
+
+def slowdown_axis(figure: go.Figure, low: float, top: float) -> None:
+    """A logarithmic axis of slowdowns."""
+    ticks = nice_ticks(SLOWDOWN_TICKS, low, top)
+    words = [f"{tick:g}{TIMES}" for tick in ticks]
+    figure.update_yaxes(type="log", range=[math.log10(low), math.log10(top * 1.3)], tickvals=ticks, ticktext=words)
 
 
 def drawn(figure: go.Figure, name: str, label: str) -> Markup:

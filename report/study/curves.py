@@ -11,14 +11,13 @@ from markupsafe import Markup
 from plotly.subplots import make_subplots
 
 from engine.read import Row
-from report.page.look import INK, SLOW, colour, drawn, kinds_of, nice_ticks, packed, safe, styled
+from report.page.look import INK, SLOW, SLOWDOWN_TICKS, colour, drawn, kinds_of, nice_ticks, packed, safe, styled
 from report.page.numbers import KIND_NAMES, TIMES, count, hours, kind_name, noun, percent, plural, times
 
 TAIL_COLOURS = {"S": None, "T1": SLOW, "T2": "#E69F00", "T3": "#8C6D1F"}
 SERIES_WORDS = {"S": "S, drive-hours", "T1": "T1, slowest drive", "T2": "T2, second slowest", "T3": "T3, third slowest"}
 
 PERCENTILE_TICKS = (0.0, 50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999)
-SLOWDOWN_TICKS = (0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 500, 1000, 5000, 10000)
 HOUR_TICKS = (0, 1, 2, 4, 8, 24, 72, 168, 336, 720, 2160, 8760)
 FEW_HOUR_TICKS = (0, 1, 4, 24, 168, 720, 8760)
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 import plotly.graph_objects as go
 
-from report.page.look import INK, SLOW, colour, kinds_of, nice_ticks, packed, safe, styled
+from report.page.look import INK, SLOW, colour, kinds_of, packed, safe, slowdown_axis, styled
 from report.page.numbers import TIMES, count, instant, kind_name, percent
 from report.weekly.queries import Row
 
-SLOWDOWN_TICKS = (0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 500, 1000, 5000, 10000)
 HOUR_MS = 3_600_000
 EVENT_SYMBOLS = {"unplug": "triangle-down", "replug": "triangle-up", "replacement": "diamond"}
 
@@ -173,13 +171,7 @@ def drive_week(
         ticklabelmode="period",
         hoverformat="%a %Y-%m-%d %H:00 UTC",
     )
-    ticks = nice_ticks(SLOWDOWN_TICKS, floor, top)
-    figure.update_yaxes(
-        type="log",
-        range=[math.log10(floor), math.log10(top * 1.3)],
-        tickvals=ticks,
-        ticktext=[f"{tick:g}{TIMES}" for tick in ticks],
-    )
+    slowdown_axis(figure, floor, top)
     return figure
 
 

@@ -43,7 +43,9 @@ def served(warehouse: Warehouse, user_header: str | None = None) -> Iterator[Ser
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
         access = Access(TOKEN, "ada", addresses_of("127.0.0.1", port, "https://drives.example.org"), user_header)
-        server = uvicorn.Server(uvicorn.Config(Console(warehouse, access).application(), log_level="warning", access_log=False))
+        server = uvicorn.Server(
+            uvicorn.Config(Console(warehouse, access).application(), log_level="warning", access_log=False, timeout_keep_alive=60)
+        )
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
         while not server.started:
@@ -56,6 +58,13 @@ def served(warehouse: Warehouse, user_header: str | None = None) -> Iterator[Ser
 @pytest.fixture(scope="session")
 def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with served(copied(demo_fleet(), tmp_path_factory.mktemp("demo") / "warehouse")) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def client(console: Served) -> Iterator[httpx.Client]:
+    """A reader who has signed in."""
+    with console.client() as found:
         yield found
 
 

@@ -18,7 +18,7 @@ import pytest
 from console.ask import SECONDS, Question
 from console.measures import measured_sql
 from console.pages import stated
-from console.published import Publications
+from console.published import HOURS, Publications
 from console.serve import access_of
 from engine.build import publish_store
 from engine.read import QueryError, open_published
@@ -52,39 +52,33 @@ def decided(warehouse: Warehouse) -> list[dict[str, object]]:
 
 
 @pytest.mark.parametrize("page", ALL_PAGES)
-def test_a_page_is_shown_with_a_policy_against_foreign_scripts(console: Served, page: str):
-    with console.client() as client:
-        answer = client.get(page)
+def test_a_page_is_shown_with_a_policy_against_foreign_scripts(client: httpx.Client, page: str):
+    answer = client.get(page)
     assert answer.status_code == 200, answer.text
     assert "script-src 'self';" in answer.headers["content-security-policy"]
     assert not re.search(r"<script(?! src=\"/static/| type=\"application/json\")", answer.text)
     assert not re.search(r"""(src|href)=["']?(https?:)?//""", answer.text)
 
 
-def test_the_fleet_shows_whom_the_marts_name(console: Served):
-    with console.client() as client:
-        page = client.get("/").text
+def test_the_fleet_shows_whom_the_marts_name(console: Served, client: httpx.Client):
+    page = client.get("/").text
     count = value(console.warehouse, "select count(*) from marts.drive_actions where needs_person")
     assert f"{count} drives need somebody." in page
 
 
-def test_every_query_of_a_page_can_be_asked_and_gives_its_rows(console: Served):
-    with console.client() as client:
-        links = {
-            html.unescape(link) for page in ALL_PAGES[:6] for link in re.findall(r'href="(/ask\?sql=[^"]+)">SQL', client.get(page).text)
-        }
-        assert len(links) > 30
-        for link in links:
-            assert client.get(link).status_code == 200, link
+def test_every_query_of_a_page_can_be_asked_and_gives_its_rows(client: httpx.Client):
+    links = {html.unescape(link) for page in ALL_PAGES[:6] for link in re.findall(r'href="(/ask\?sql=[^"]+)">SQL', client.get(page).text)}
+    assert len(links) > 30
+    for link in links:
+        assert client.get(link).status_code == 200, link
 
 
-def test_a_table_sorts_filters_turns_pages_and_downloads_its_rows(console: Served):
-    with console.client() as client:
-        chosen = {"name": "marts.dim_drives", "rows.q": GROUP, "rows.sort": "-drive_id"}
-        page = client.get("/table", params=chosen).text
-        rows = list(csv.DictReader(io.StringIO(client.get("/table", params={**chosen, "download": "rows.csv"}).text)))
-        packed = client.get("/table", params={**chosen, "download": "rows.parquet"}).content
-        second = client.get("/table", params={"name": "marts.dim_drives", "rows.page": "2"}).text
+def test_a_table_sorts_filters_turns_pages_and_downloads_its_rows(console: Served, client: httpx.Client):
+    chosen = {"name": "marts.dim_drives", "rows.q": GROUP, "rows.sort": "-drive_id"}
+    page = client.get("/table", params=chosen).text
+    rows = list(csv.DictReader(io.StringIO(client.get("/table", params={**chosen, "download": "rows.csv"}).text)))
+    packed = client.get("/table", params={**chosen, "download": "rows.parquet"}).content
+    second = client.get("/table", params={"name": "marts.dim_drives", "rows.page": "2"}).text
     expected = value(
         console.warehouse, f"select list(drive_id order by drive_id desc) from marts.dim_drives where current_raid_group_id = '{GROUP}'"
     )
@@ -98,18 +92,16 @@ def test_a_table_sorts_filters_turns_pages_and_downloads_its_rows(console: Serve
     ("sought", "page"),
     [(DRIVE, "/drive"), (f"{HOST}/2", "/drive"), (GROUP, "/group"), (HOST, "/host"), ("CD-1000N", "/model"), ("g00000", "/search")],
 )
-def test_a_search_leads_to_what_is_named_in_full(console: Served, sought: str, page: str):
-    with console.client() as client:
-        assert client.get("/search", params={"q": sought}).url.path == page
+def test_a_search_leads_to_what_is_named_in_full(client: httpx.Client, sought: str, page: str):
+    assert client.get("/search", params={"q": sought}).url.path == page
 
 
 @pytest.mark.parametrize(
     "page",
     ["/drive?id=nobody", "/group?id=x", "/alert?id=x", "/drive?id=D00000002A&since=x", "/hour?id=D00000002A&at=x", "/table?name=raw.x"],
 )
-def test_a_page_of_nothing_says_what_to_do(console: Served, page: str):
-    with console.client() as client:
-        answer = client.get(page)
+def test_a_page_of_nothing_says_what_to_do(client: httpx.Client, page: str):
+    answer = client.get(page)
     assert answer.status_code == 422
     assert 'role="alert"' in answer.text
 
@@ -140,12 +132,22 @@ def test_a_reader_follows_publications_and_no_answer_is_torn(console: Served):
             pool.submit(read)
         for _ in range(2):
             publication = publish_store(console.warehouse)
-            time.sleep(1)
+            began = time.monotonic()
+            with console.client() as client:
+                while publication.publication_id not in client.get("/").text:
+                    assert time.monotonic() - began < 60
         stop.set()
-    current = str(value(console.warehouse, "select publication_id from marts.publication"))
-    with console.client() as client:
-        assert current in client.get("/").text, publication
     assert errors == []
+
+
+def test_hours_in_memory_and_those_before_them_are_the_marts(console: Served, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("console.published.HELD_DAYS", 3)
+    with Publications(console.warehouse).current() as published, published.cursor() as cursor:
+        marts, held = f"(select {HOURS} from marts.fct_drive_hours)", "(select * from held.drive_hours)"
+        counts = f"select (select count(*) from {marts}), (select count(*) from {held}), (select count(*) from ({marts} except all {held}))"
+        expected, found, missing = cursor.execute(counts).fetchall()[0]
+        (kept,) = cursor.execute("select count(distinct date_trunc('day', hour_utc)) from held.last_days").fetchall()[0]
+    assert (found, missing, kept) == (expected, 0, 3)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -174,18 +176,16 @@ def test_a_token_sends_nobody_to_another_server(console: Served, address: str):
     assert not answer.headers.get("location", "/").startswith(("//", "/\\", "http"))
 
 
-def test_another_host_name_is_refused(console: Served):
-    with console.client() as client:
-        assert client.get("/", headers={"host": "evil.example"}).status_code == 421
+def test_another_host_name_is_refused(client: httpx.Client):
+    assert client.get("/", headers={"host": "evil.example"}).status_code == 421
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", ""])
-def test_a_form_of_another_origin_is_refused(console: Served, origin: str):
-    with console.client() as client:
-        token = form_token(client.get(f"/drive?id={DRIVE}").text)
-        form = {"form_token": token, "drive": DRIVE, "verdict": "dismiss", "note": "forged"}
-        assert client.post("/decide", data=form, headers={"origin": origin}).status_code == 403
-        assert client.post("/decide", data={**form, "form_token": "0"}).status_code == 422
+def test_a_form_of_another_origin_is_refused(console: Served, client: httpx.Client, origin: str):
+    token = form_token(client.get(f"/drive?id={DRIVE}").text)
+    form = {"form_token": token, "drive": DRIVE, "verdict": "dismiss", "note": "forged"}
+    assert client.post("/decide", data=form, headers={"origin": origin}).status_code == 403
+    assert client.post("/decide", data={**form, "form_token": "0"}).status_code == 422
     assert not any(record["note"] == "forged" for record in decided(console.warehouse))
 
 
@@ -212,19 +212,18 @@ def test_a_header_is_not_trusted_where_others_reach_the_server(console: Served, 
 # Decide
 
 
-def test_decisions_on_several_drives_are_recorded_and_shown_at_once(console: Served):
+def test_decisions_on_several_drives_are_recorded_and_shown_at_once(console: Served, client: httpx.Client):
     drives = ["D00000102A", "D00000110A"]
     before = len(decided(console.warehouse))
-    with console.client() as client:
-        token = form_token(client.get("/candidates").text)
-        form = {"form_token": token, "drive": drives, "verdict": "replace", "note": "n", "ticket": "OPS-1", "back": "/candidates?x=1#a"}
-        page = client.post("/decide", data=form)
-        assert "replace recorded for 2 drives, by ada" in page.text and page.url.path == "/candidates"
-        for drive in drives:
-            assert "ada decided replace" in client.get(f"/drive?id={drive}").text
-        undone = client.post("/decide", data={**form, "verdict": "watch", "note": "undone", "back": "//evil.example"})
-        assert undone.url.host == "127.0.0.1"
-        assert "ada decided watch" in client.get(f"/drive?id={drives[0]}").text
+    token = form_token(client.get("/candidates").text)
+    form = {"form_token": token, "drive": drives, "verdict": "replace", "note": "n", "ticket": "OPS-1", "back": "/candidates?x=1#a"}
+    page = client.post("/decide", data=form)
+    assert "replace recorded for 2 drives, by ada" in page.text and page.url.path == "/candidates"
+    for drive in drives:
+        assert "ada decided replace" in client.get(f"/drive?id={drive}").text
+    undone = client.post("/decide", data={**form, "verdict": "watch", "note": "undone", "back": "//evil.example"})
+    assert undone.url.host == "127.0.0.1"
+    assert "ada decided watch" in client.get(f"/drive?id={drives[0]}").text
     added = decided(console.warehouse)[before:]
     assert [(record["drive_id"], record["verdict"]) for record in added] == [
         (drive, verdict) for verdict in ("replace", "watch") for drive in drives
@@ -234,11 +233,10 @@ def test_decisions_on_several_drives_are_recorded_and_shown_at_once(console: Ser
 @pytest.mark.parametrize(
     "wrong", [{"drive": "nobody"}, {"note": " "}, {"verdict": "delete"}, {"until": "2020-01-01"}, {"until": "soon"}, {"drive": ""}]
 )
-def test_a_wrong_decision_is_refused_whole(console: Served, wrong: dict[str, str]):
+def test_a_wrong_decision_is_refused_whole(console: Served, client: httpx.Client, wrong: dict[str, str]):
     before = decided(console.warehouse)
-    with console.client() as client:
-        form = {"form_token": form_token(client.get(f"/drive?id={DRIVE}").text), "drive": DRIVE, "verdict": "watch", "note": "n"}
-        assert client.post("/decide", data={**form, **wrong}).status_code == 422
+    form = {"form_token": form_token(client.get(f"/drive?id={DRIVE}").text), "drive": DRIVE, "verdict": "watch", "note": "n"}
+    assert client.post("/decide", data={**form, **wrong}).status_code == 422
     assert decided(console.warehouse) == before
 
 
@@ -263,35 +261,30 @@ def test_a_wrong_decision_is_refused_whole(console: Served, wrong: dict[str, str
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("more", [{}, {"download": "csv"}])
-def test_a_question_reads_and_writes_nothing_else(console: Served, sql: str, more: dict[str, str]):
-    with console.client() as client:
-        answer = client.get("/ask", params={"sql": sql.replace("{root}", str(console.warehouse.root)), **more})
+def test_a_question_reads_and_writes_nothing_else(console: Served, client: httpx.Client, sql: str, more: dict[str, str]):
+    answer = client.get("/ask", params={"sql": sql.replace("{root}", str(console.warehouse.root)), **more})
     assert answer.status_code == 422, answer.text[:500]
     assert not list(Path("/tmp").glob("drivetail_stolen*"))
 
 
-def test_settings_of_a_question_hold_for_no_page(console: Served):
-    with console.client() as client:
-        assert client.get("/ask", params={"sql": "select current_setting('enable_external_access') as a"}).text.count(">no<") == 1
-        assert client.get("/ask", params={"sql": "select getenv('PATH')"}).status_code == 422
-        assert client.get(f"/hour?id={DRIVE}&at=2026-01-29 14:00").status_code == 200
+def test_settings_of_a_question_hold_for_no_page(client: httpx.Client):
+    assert client.get("/ask", params={"sql": "select current_setting('enable_external_access') as a"}).text.count(">no<") == 1
+    assert client.get("/ask", params={"sql": "select getenv('PATH')"}).status_code == 422
+    assert client.get(f"/hour?id={DRIVE}&at=2026-01-29 14:00").status_code == 200
 
 
-def test_rows_memory_and_time_are_limited(console: Served, monkeypatch: pytest.MonkeyPatch):
-    with console.client() as client:
-        many = client.get("/ask", params={"sql": "select range as a from range(5000)"}).text
-        assert "1,000 rows, and more" in many
-        for sql in (
-            "select list(a.range || b.range) from range(100000) a, range(1000) b", "select len(range(300000000))",
-            "select repeat('a', 2000000) from range(1000)",
-        ):  # fmt: skip
-            large = client.get("/ask", params={"sql": sql})
-            assert large.status_code == 422 and "memory" in large.text, sql
-        monkeypatch.setattr("console.ask.SECONDS", 1.0)
-        late = client.get(
-            "/ask", params={"sql": "select count(*) from range(10000000) a, range(10000000) b where a.range * b.range % 7 = 3"}
-        )
-        assert late.status_code == 422 and "stopped after" in late.text
+def test_rows_memory_and_time_are_limited(console: Served, client: httpx.Client, monkeypatch: pytest.MonkeyPatch):
+    many = client.get("/ask", params={"sql": "select range as a from range(5000)"}).text
+    assert "1,000 rows, and more" in many
+    for sql in (
+        "select list(a.range || b.range) from range(100000) a, range(1000) b", "select len(range(300000000))",
+        "select repeat('a', 2000000) from range(1000)",
+    ):  # fmt: skip
+        large = client.get("/ask", params={"sql": sql})
+        assert large.status_code == 422 and "memory" in large.text, sql
+    monkeypatch.setattr("console.ask.SECONDS", 1.0)
+    late = client.get("/ask", params={"sql": "select count(*) from range(10000000) a, range(10000000) b where a.range * b.range % 7 = 3"})
+    assert late.status_code == 422 and "stopped after" in late.text
     assert SECONDS <= 30
 
 
@@ -305,16 +298,14 @@ def test_a_question_is_cancelled_when_its_reader_has_gone(console: Served):
     assert time.monotonic() - began < 5
 
 
-def test_a_question_from_another_site_waits_for_its_reader(console: Served):
-    with console.client() as client:
-        foreign = client.get("/ask", params={"sql": "select 4711 as a"}, headers={"sec-fetch-site": "cross-site"}).text
-        own = client.get("/ask", params={"sql": "select 4711 as a"}, headers={"sec-fetch-site": "same-origin"}).text
+def test_a_question_from_another_site_waits_for_its_reader(client: httpx.Client):
+    foreign = client.get("/ask", params={"sql": "select 4711 as a"}, headers={"sec-fetch-site": "cross-site"}).text
+    own = client.get("/ask", params={"sql": "select 4711 as a"}, headers={"sec-fetch-site": "same-origin"}).text
     assert "1 rows" in own and "1 rows" not in foreign and "select 4711" in foreign
 
 
-def test_every_question_of_the_cookbook_is_offered(console: Served):
-    with console.client() as client:
-        page = client.get("/ask").text
+def test_every_question_of_the_cookbook_is_offered(client: httpx.Client):
+    page = client.get("/ask").text
     assert len(re.findall(r"<li><a href=\"/ask\?sql=", page)) >= 29
 
 
@@ -332,10 +323,9 @@ def test_fifty_readers_at_once_meet_no_error(console: Served):
         assert [wrong for found in pool.map(read, range(50)) for wrong in found] == []
 
 
-def test_a_page_stops_a_question_that_takes_too_long(console: Served, monkeypatch: pytest.MonkeyPatch):
+def test_a_page_stops_a_question_that_takes_too_long(client: httpx.Client, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("console.published.SECONDS", 0.01)
-    with console.client() as client:
-        answer = client.get("/table?name=marts.fct_drive_hours&rows.q=nobody")
+    answer = client.get("/table?name=marts.fct_drive_hours&rows.q=nobody")
     assert answer.status_code == 422 and "stopped after" in answer.text
 
 
