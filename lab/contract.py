@@ -26,8 +26,6 @@ UNKNOWN_TOOL, UNKNOWN_CONFIG = "unknown_tool", "unknown_config"
 UNREADABLE, NO_RESULT, NO_CLOCK = "unreadable", "no_result", "no_clock"
 REASONS = (MISSING_FILE, OUTSIDE_BUNDLE, UNKNOWN_TOOL, UNKNOWN_CONFIG, BAD_ROW, UNREADABLE, NO_RESULT, NO_CLOCK)
 """Why a file is refused."""
-WITHOUT_CONTENT = (MISSING_FILE, OUTSIDE_BUNDLE, BAD_ROW)
-"""Refused before a byte was read: the file itself may still come, at the same revision."""
 
 MANIFEST: dict[str, Columns] = {
     "experiments": {

@@ -31,7 +31,10 @@ from lab.fct_missing_results where experiment_id = ? order by all
 POWER = """
 select config_id, detectable_throughput_ratio, detectable_latency_ratio from lab.fct_sync_write_summary where experiment_id = ? order by all
 """
-CELL_POWER = "select config_id, benchmark, detectable_ratio from lab.fct_phase_summary where experiment_id = ? order by all"
+CELL_POWER = """
+select config_id, benchmark, max(detectable_ratio) as detectable_ratio from lab.fct_phase_cells
+where experiment_id = ? group by config_id, benchmark order by all
+"""
 
 
 def collect(warehouse: Warehouse, experiment: str | None) -> list[Row]:
