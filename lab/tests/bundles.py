@@ -12,6 +12,8 @@ from typing import Any
 from click.testing import CliRunner, Result
 
 from drivetail.cli import main
+from engine.read import fetch, open_published
+from engine.warehouse import Warehouse
 
 SAMPLES = Path(__file__).parents[3] / "shared" / "samples" / "lab"
 MANIFEST = """
@@ -47,6 +49,25 @@ def status(warehouse: Path, *arguments: object) -> list[dict[str, Any]]:
     done = lab("status", "--json", "-w", warehouse, *arguments)
     assert done.exit_code == 0, done.output
     return json.loads(done.stdout)
+
+
+def rows(warehouse: Warehouse, query: str, *given: object) -> list[dict[str, Any]]:
+    """What the publication answers."""
+    with open_published(warehouse) as connection:
+        return fetch(connection, query, list(given))
+
+
+def held_alike(warehouse: Warehouse, one: str, other: str) -> dict[str, int]:
+    """Relation -> rows of an experiment, after it was compared with another that holds the same. When files landed is no part of it."""
+    found = {}
+    with open_published(warehouse) as connection:
+        views = "select table_name from duckdb_columns() where schema_name = 'lab' and column_name = 'experiment_id' order by all"
+        for (name,) in connection.execute(views).fetchall():
+            query = f"select * exclude (experiment_id) from lab.{name} where experiment_id = ?"
+            sides = [sorted(map(repr, connection.execute(query, [of]).fetchall())) for of in (one, other)]
+            assert sides[0] == sides[1] or name == "ingested_files", name
+            found[name] = len(sides[0])
+    return found
 
 
 def in_parts(bundle: Path, folder: Path, rng: random.Random, experiment_id: str) -> list[Path]:

@@ -16,8 +16,8 @@ from lab.landing import ingest_bundle
 from lab.pages.write import write_lab
 from lab.simulate import simulate
 from lab.tests import plain_access, plain_reads
-from lab.tests.bundles import SAMPLES, write_bundle
-from lab.tests.test_reads import agree, by, rows
+from lab.tests.bundles import SAMPLES, rows, write_bundle
+from lab.tests.test_reads import agree, by
 
 pytestmark = pytest.mark.xdist_group("lab")
 

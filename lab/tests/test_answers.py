@@ -12,13 +12,12 @@ from typing import Any
 
 import pytest
 
-from engine.read import fetch, open_published
 from engine.warehouse import Warehouse
 from lab.build import build_lab
 from lab.landing import ingest_bundle
 from lab.pages.write import write_lab
 from lab.run.recording import LOCK
-from lab.tests.bundles import BENCH, lab, status, write_bundle
+from lab.tests.bundles import BENCH, lab, rows, status, write_bundle
 
 pytestmark = pytest.mark.xdist_group("lab")
 
@@ -156,11 +155,6 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
 def answer(landed: Warehouse, name: str) -> str:
     page = write_lab(landed, name, landed.root / f"{name}.html").read_text()
     return re.sub(r"<[^>]+>", " ", page.split('<div class="digest">')[1].split("</div>")[0])
-
-
-def rows(landed: Warehouse, query: str, *given: object) -> list[dict[str, Any]]:
-    with open_published(landed) as connection:
-        return fetch(connection, query, list(given))
 
 
 def test_a_difference_that_is_not_shown_is_not_a_no(landed: Warehouse) -> None:

@@ -13,15 +13,14 @@ import polars as pl
 import pytest
 from statsmodels.stats.multitest import multipletests
 
-from engine.read import fetch, open_published
 from engine.warehouse import Warehouse
 from lab.build import build_lab
-from lab.contract import NO_RESULT, UNREADABLE, Refused
+from lab.contract import NO_RESULT, UNREADABLE
 from lab.landing import ingest_bundle
 from lab.pages.before_after import labels
 from lab.simulate import simulate
 from lab.tests import plain_before_after as plain
-from lab.tests.bundles import HEADER, SAMPLES, in_parts, lab, status, write_bundle
+from lab.tests.bundles import HEADER, SAMPLES, held_alike, in_parts, lab, rows, status, write_bundle
 from lab.tools import tool_of
 from lab.tools.text import Reading, Row
 
@@ -128,11 +127,6 @@ def smart(**counters: int) -> str:
     return json.dumps({"ata_smart_attributes": {"table": table}})
 
 
-def rows(warehouse: Warehouse, query: str, *values: Any) -> list[dict[str, Any]]:
-    with open_published(warehouse) as connection:
-        return fetch(connection, query, list(values))
-
-
 def truth(warehouse: Warehouse, seed: int, relation: str) -> list[dict[str, Any]]:
     return pl.read_parquet(warehouse.root.parent / f"s{seed}" / "truth" / f"{relation}.parquet").rows(named=True)
 
@@ -171,25 +165,8 @@ def test_cells_equal_the_planted_ones_and_the_reference(landed: Warehouse, seed:
 
 
 def test_parts_in_any_order_and_twice_give_the_same_relations(landed: Warehouse) -> None:
-    with open_published(landed) as connection:
-        views = connection.execute("select view_name from duckdb_views() where schema_name = 'lab' order by all").fetchall()
-        asked = [name for (name,) in views if name.startswith(("fct_phase", "fct_stress", "fct_write_", "fct_bench", "study"))]
-        found = {}
-        for name in asked:
-            query = f"select * exclude (experiment_id) from lab.{name} where experiment_id = ?"
-            one, two = (sorted(map(repr, connection.execute(query, [of]).fetchall())) for of in ("whole", "parts"))
-            assert one == two, name
-            found[name] = len(one)
-    assert {name for name, count in found.items() if count == 0} == {"fct_bench_samples"} and len(found) >= 8
-
-
-def test_verdicts_add_up_to_the_cells(landed: Warehouse) -> None:
-    for row in rows(landed, "select * from lab.fct_phase_summary"):
-        mine = [cell for cell in cells_of(landed, row["experiment_id"]).values() if cell["benchmark"] == row["benchmark"]]
-        verdicts = ("before_better", "after_better", "inconclusive", "no data")
-        counted = [sum(cell["verdict"] == verdict for cell in mine) for verdict in verdicts]
-        names = ("cells_before_better", "cells_after_better", "cells_inconclusive", "cells_no_data")
-        assert [row[name] for name in names] == counted and row["cells"] == sum(counted) == len(mine)
+    held = held_alike(landed, "whole", "parts")
+    assert all(held[name] for name in ("fct_bench_results", "fct_phase_cells", "fct_stress_runs", "fct_write_amplification"))
 
 
 def test_holm_runs_over_the_cells_of_a_benchmark(landed: Warehouse) -> None:
@@ -286,33 +263,6 @@ def test_means_of_mdtest_are_read(file: str, wanted: list[tuple[str, int, float]
     assert frame.select("test", "parameter", "value").rows() == wanted
 
 
-@pytest.mark.parametrize(
-    ("tool", "content", "reason", "words"),
-    [
-        ("ior", "IOR-3.0.1: MPI\n\nwrite 75.82\n", NO_RESULT, "interrupted"),
-        ("ior", "hello\n", UNREADABLE, "'hello'"),
-        ("ior", '{"summary": ', UNREADABLE, "cut off"),
-        ("ior", '{"tests": []}', UNREADABLE, "summary"),
-        ("mdtest", "hello\n", UNREADABLE, "'hello'"),
-        ("mdtest", "mdtest-3 was launched with 2 total task(s)\n", NO_RESULT, "interrupted"),
-        ("mdtest", "SUMMARY rate:\n   File stat : 2.0 1.0 1.5 0.1\n", NO_RESULT, "process_count"),
-        ("metarates", "hello\n", UNREADABLE, "'hello'"),
-        ("metarates", TITLE, NO_RESULT, "interrupted"),
-        ("smartctl", "[]", UNREADABLE, "JSON"),
-        ("smartctl", "{}", NO_RESULT, "no counter"),
-        ("lsblk", "NAME MAJ:MIN", UNREADABLE, "lsblk -J"),
-        ("lsblk", "{}", UNREADABLE, "blockdevices"),
-        ("lsblk", '{"blockdevices": [{"name": "loop0", "type": "loop"}]}', NO_RESULT, "no drive"),
-    ],
-)
-def test_a_file_without_results_is_refused_in_words(tool: str, content: str, reason: str, words: str, tmp_path: Path) -> None:
-    path = tmp_path / "out"
-    path.write_text(content)
-    with pytest.raises(Refused, match=words) as refused:
-        list(tool_of(tool).read(path, Reading(Row("out"))))
-    assert refused.value.reason == reason
-
-
 def test_good_lines_are_kept_beside_bad_ones(tmp_path: Path) -> None:
     path, reading = tmp_path / "out", Reading(Row("out"))
     path.write_text(TITLE + TOTAL.format("nan") + TITLE + TOTAL.format(8) + "rates at which files can be eaten with 4 pes:\n")
@@ -364,25 +314,16 @@ def test_labels_of_cells_are_short_and_differ() -> None:
 
 @needs_samples
 def test_the_bandwidths_of_ior_that_layton_printed_are_his(landed: Warehouse) -> None:
-    found = {row["id"]: row["verdict"] for row in studied(landed, "by-hand")}
+    done = lab("study", "--format", "json", "-w", landed.root)
+    assert done.exit_code == 0, done.output
+    mine = [row for row in json.loads(done.stdout) if row["experiment_id"] == "by-hand" and row["id"].startswith("S002-")]
+    found = {row["id"]: row["verdict"] for row in mine}
     printed = {name: verdict for name, verdict in found.items() if "IOR" in name}
     assert len(printed) == 28 and {name[-2:] for name, verdict in printed.items() if verdict == "not comparable"} == {"13", "14"}
     assert {verdict for name, verdict in printed.items() if name[-2:] not in ("13", "14")} == {"agrees"}
     # its one cell, 11.1% (interval from 2%), meets the 9% that were printed of create and close
     others = {name: verdict for name, verdict in found.items() if "IOR" not in name}
     assert others.pop("S002-MET-01") == "agrees" and set(others.values()) == {"no data"}
-
-
-def test_the_differences_that_layton_printed_come_out(landed: Warehouse) -> None:
-    found = {row["id"]: row["verdict"] for row in studied(landed, "layton") if "IOR" not in row["id"]}
-    assert len(found) == 24 and set(found.values()) == {"agrees"}, found
-    assert "differs" in {row["verdict"] for row in studied(landed, "s1")}
-
-
-def studied(warehouse: Warehouse, name: str) -> list[dict[str, Any]]:
-    done = lab("study", "--format", "json", "-w", warehouse.root)
-    assert done.exit_code == 0, done.output
-    return [row for row in json.loads(done.stdout) if row["experiment_id"] == name and row["id"].startswith("S002-")]
 
 
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
@@ -399,9 +340,3 @@ def test_a_small_run_is_recorded_and_goes_on_where_it_stopped(tmp_path: Path) ->
     assert sum(row["rows_parsed"] for row in landed.files if row["tool"] == "fio") >= 5
     too_small = lab(*call[:-1], "1M")
     assert too_small.exit_code == 1 and "--size" in too_small.output
-
-
-def test_a_missing_tool_is_named_with_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    done = lab("run", "before-after", "--target", tmp_path, "--out", tmp_path / "bundle", "--size", "small")
-    assert done.exit_code == 1 and "fio is not installed; install the package fio" in done.output

@@ -14,9 +14,9 @@ from engine.warehouse import Warehouse
 from lab.build import build_lab
 from lab.landing import ingest_bundle
 from lab.tests import plain_reads
-from lab.tests.bundles import HEADER, write_bundle
+from lab.tests.bundles import HEADER, rows, write_bundle
 from lab.tests.plain_reads import Row
-from lab.tests.test_reads import DEVICE, agree, by, rows
+from lab.tests.test_reads import DEVICE, agree, by
 
 pytestmark = pytest.mark.xdist_group("lab")
 

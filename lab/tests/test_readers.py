@@ -10,7 +10,7 @@ import pytest
 
 from lab.contract import Refused
 from lab.tests.bundles import SAMPLES
-from lab.tests.test_any_output import DISKSTATS, HISTORY, IOSTAT, IOZONE, REPORTS, SAR, SPARK, TASKS, history_in_avro
+from lab.tests.test_any_output import DISKSTATS, HISTORY, IOSTAT, IOZONE, METARATES, REPORTS, SAR, SPARK, TASKS, history_in_avro
 from lab.tools import tool_of
 from lab.tools.tasks import Task, frame_of, placed
 from lab.tools.text import Reading, Row
@@ -56,22 +56,6 @@ def test_a_line_of_the_kernel_is_left_out_and_not_run_is_no_zero(tmp_path: Path)
     rows, reading = read("iozone", written(tmp_path / "a", text))
     assert rows["test"].to_list() == ["write", "write", "rewrite", "read"]
     assert (reading.lines_rejected, reading.first_rejected) == (1, "[1.5] sd 0:0:0:0: hello")
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("\t\0\4\0", "unreadable"),
-        ("hello\n", "unreadable"),
-        (IOZONE.split("   ")[0], "no_result"),
-        ("Iozone: Performance Test\n\tCommand line used: ./iozone -t 4\n\tThroughput test with 4 processes\n", "no_result"),
-        ("", "no_result"),
-    ],
-)
-def test_what_is_not_iozone_is_refused(text: str, reason: str, tmp_path: Path) -> None:
-    with pytest.raises(Refused) as refused:
-        read("iozone", written(tmp_path / "a", text))
-    assert refused.value.reason == reason
 
 
 def test_an_aggregate_needs_its_pass(tmp_path: Path) -> None:
@@ -125,9 +109,28 @@ def test_which_column_of_a_fio_log_is_which_without_a_version(line: str, offset:
         ("job-history", "Avro-Binary\nno schema\n", "unreadable", "no Avro schema"),
         ("spark-events", "hello\n", "unreadable", "no line of it is an event"),
         ("spark-events", SPARK.replace("Success", "TaskKilled"), "no_result", "application that has ended"),
+        ("iozone", "\t\0\4\0", "unreadable", "binary"),
+        ("iozone", "hello\n", "unreadable", "'hello'"),
+        ("iozone", IOZONE.split("   ")[0], "no_result", "interrupted"),
+        ("iozone", "Iozone: Performance Test\n\tCommand line used: ./iozone -t 4\n\tThroughput test with 4 processes\n", "no_result", "-t"),
+        ("iozone", "", "no_result", "nothing is in it"),
+        ("ior", "IOR-3.0.1: MPI\n\nwrite 75.82\n", "no_result", "interrupted"),
+        ("ior", "hello\n", "unreadable", "'hello'"),
+        ("ior", '{"summary": ', "unreadable", "cut off"),
+        ("ior", '{"tests": []}', "unreadable", "summary"),
+        ("mdtest", "hello\n", "unreadable", "'hello'"),
+        ("mdtest", "mdtest-3 was launched with 2 total task(s)\n", "no_result", "interrupted"),
+        ("mdtest", "SUMMARY rate:\n   File stat : 2.0 1.0 1.5 0.1\n", "no_result", "process_count"),
+        ("metarates", "hello\n", "unreadable", "'hello'"),
+        ("metarates", METARATES.splitlines()[0], "no_result", "interrupted"),
+        ("smartctl", "[]", "unreadable", "JSON"),
+        ("smartctl", "{}", "no_result", "no counter"),
+        ("lsblk", "NAME MAJ:MIN", "unreadable", "lsblk -J"),
+        ("lsblk", "{}", "unreadable", "blockdevices"),
+        ("lsblk", '{"blockdevices": [{"name": "loop0", "type": "loop"}]}', "no_result", "no drive"),
     ],
 )
-def test_counters_and_tasks_that_cannot_be_used_are_refused(tool: str, text: str, reason: str, said: str, tmp_path: Path) -> None:
+def test_output_that_cannot_be_used_is_refused_in_words(tool: str, text: str, reason: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(Refused, match=said) as refused:
         read(tool, written(tmp_path / "a", text))
     assert refused.value.reason == reason

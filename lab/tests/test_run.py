@@ -138,10 +138,11 @@ def test_free_space_must_exceed_what_is_used_by_a_tenth(tmp_path: Path, monkeypa
                 prepare("sync-writes", tmp_path, tmp_path / "out", Size(1, size), "")
 
 
-def test_a_missing_tool_is_named_with_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("protocol", ["before-after", "sync-writes"])
+def test_a_missing_tool_is_named_with_its_package(protocol: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(LabError, match="fio is not installed; install the package fio"):
-        prepare("sync-writes", tmp_path, tmp_path / "out", Size(1, 1 << 20), "")
+    done = lab("run", protocol, "--target", tmp_path, "--out", tmp_path / "bundle", "--size", "small")
+    assert done.exit_code == 1 and "fio is not installed; install the package fio" in done.output
 
 
 TRACE = """# tracer: blk

@@ -29,7 +29,7 @@ from lab.pages.write import write_lab
 from lab.read import choose, size
 from lab.simulate import simulate
 from lab.tests import plain
-from lab.tests.bundles import HEADER, SAMPLES, in_parts, lab, status, write_bundle
+from lab.tests.bundles import HEADER, SAMPLES, held_alike, in_parts, lab, rows, status, write_bundle
 from lab.version import LAB
 from tests.drivetail.conftest import HEADER as FLEET
 from tests.drivetail.conftest import INVENTORY, first_delivery
@@ -102,11 +102,6 @@ def kill_a_build(warehouse: Warehouse) -> None:
     assert not warehouse.published.exists() and latest_generation(warehouse) is None
 
 
-def rows(warehouse: Warehouse, query: str, *given: object) -> list[dict[str, Any]]:
-    with open_published(warehouse) as connection:
-        return fetch(connection, query, list(given))
-
-
 def truth(warehouse: Warehouse, seed: int) -> list[dict[str, Any]]:
     return pl.read_parquet(warehouse.root.parent / f"s{seed}" / "truth" / "fct_bench_results.parquet").to_dicts()
 
@@ -155,15 +150,8 @@ PHASES = "select * from lab.fct_sync_write_phases where experiment_id = ?"
 
 @pytest.mark.parametrize("seed", list(SEEDS)[:5])
 def test_parts_in_any_order_and_twice_give_the_same_relations(landed: Warehouse, seed: int) -> None:
-    with open_published(landed) as connection:
-        relations = [name for (name,) in connection.execute("select view_name from duckdb_views() where schema_name = 'lab'").fetchall()]
-        asked = [name for name in relations if name.startswith(("fct_sync", "fct_bench", "fct_missing", "dim_"))]
-        asked = [name for name in asked if not name.startswith(("dim_slowdown",))]
-        assert len(asked) >= 12
-        query = "select * exclude (experiment_id) from lab.{} where experiment_id = ?"
-        for name in asked:
-            sides = [sorted(map(repr, connection.execute(query.format(name), [of]).fetchall())) for of in (f"s{seed}", f"parts{seed}")]
-            assert sides[0] == sides[1], name
+    held = held_alike(landed, f"s{seed}", f"parts{seed}")
+    assert held["fct_missing_results"] and held["dim_filesystems"] and held["fct_sync_write_comparisons"] and held["fct_sync_write_models"]
 
 
 def test_rows_parsed_are_results_and_superseded(landed: Warehouse) -> None:
