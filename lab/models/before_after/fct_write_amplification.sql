@@ -26,7 +26,7 @@ drives as (
     group by experiment_id, config_id, phase, run_number, device_id
 ),
 
-host as (
+sided as (
     select
         *,
         case
@@ -38,13 +38,7 @@ host as (
             {%- for counter in drive_write_counters() if counter.side == 'host' %}
             when {{ counter.name | lower }} is not null then '{{ counter.name }}'
             {%- endfor %}
-        end as host_attribute
-    from drives
-),
-
-media as (
-    select
-        *,
+        end as host_attribute,
         case
             {%- for counter in drive_write_counters() if counter.side == 'media' %}
             when {{ counter.name | lower }} is not null then cast({{ counter.name | lower }} as double) * {{ counter.bytes }}
@@ -62,7 +56,7 @@ media as (
             when host_program_page_count > 0 and bckgnd_program_page_cnt is not null
                 then 'Bckgnd_Program_Page_Cnt + Host_Program_Page_Count'
         end as media_attribute
-    from host
+    from drives
 )
 
 select
@@ -82,4 +76,4 @@ select
         when media_bytes is null then 'no counter of media writes'
         when host_bytes = 0 then 'the host wrote nothing'
     end as reason
-from media
+from sided

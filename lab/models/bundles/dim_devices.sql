@@ -2,17 +2,10 @@
 select
     devices.experiment_id,
     devices.device_id,
-    coalesce(devices.kind, described.kind) as kind,
-    coalesce(devices.kernel_name, described.kernel_name) as kernel_name,
-    coalesce(devices.major_minor, described.major_minor) as major_minor,
-    coalesce(devices.vendor, described.vendor) as vendor,
-    coalesce(devices.model, described.model) as model,
-    coalesce(devices.firmware, described.firmware) as firmware,
-    coalesce(devices.serial, described.serial) as serial,
-    coalesce(devices.capacity_bytes, described.capacity_bytes) as capacity_bytes,
-    coalesce(devices.interface, described.interface) as interface,
-    devices.flash_cell,
-    coalesce(devices.rpm, described.rpm) as rpm
+    {%- for column in ('kind', 'kernel_name', 'major_minor', 'vendor', 'model', 'firmware', 'serial', 'capacity_bytes', 'interface', 'rpm') %}
+    coalesce(devices.{{ column }}, described.{{ column }}) as {{ column }},
+    {%- endfor %}
+    devices.flash_cell
 from {{ source('lab', 'devices') }} as devices
-inner join {{ ref('step_lab__manifests') }} as manifests using (experiment_id, delivery_seq)
+inner join {{ ref('step_lab__manifests') }} using (experiment_id, delivery_seq)
 left join {{ ref('step_lab__described_drives') }} as described using (experiment_id, device_id)

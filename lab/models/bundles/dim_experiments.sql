@@ -9,20 +9,9 @@ with files as (
 )
 
 select
-    manifests.experiment_id,
-    experiments.kind,
-    experiments.title,
-    manifests.revision,
-    experiments.expected_runs,
-    experiments.started_at,
+    experiments.* exclude (delivery_seq) replace (manifests.revision as revision),
     coalesce(files.files_accepted, 0) as files_accepted,
-    coalesce(files.files_rejected, 0) as files_rejected,
-    experiments.large_extent_bytes,
-    experiments.machine_name,
-    experiments.machine_cpu,
-    experiments.machine_memory_bytes,
-    experiments.machine_kernel,
-    experiments.machine_os
+    coalesce(files.files_rejected, 0) as files_rejected
 from {{ ref('step_lab__manifests') }} as manifests
 inner join {{ source('lab', 'experiments') }} as experiments using (experiment_id, delivery_seq)
 left join files on manifests.experiment_id = files.experiment_id

@@ -1,4 +1,5 @@
 -- How busy a device was in a run, by the counters of the kernel. Grain: experiment_id, config_id, phase, run_number, device.
+{%- set counters = ['reads', 'sectors_read', 'read_ms', 'writes', 'sectors_written', 'write_ms', 'busy_ms'] %}
 with devices as (
     select
         experiment_id,
@@ -16,13 +17,9 @@ snapshots as (
         listings.run_number,
         snapshots.device,
         listings.offset_s + snapshots.at_s as at_s,
-        snapshots.reads,
-        snapshots.sectors_read,
-        snapshots.read_ms,
-        snapshots.writes,
-        snapshots.sectors_written,
-        snapshots.write_ms,
-        snapshots.busy_ms
+        {%- for counter in counters %}
+        snapshots.{{ counter }}{{ ',' if not loop.last }}
+        {%- endfor %}
     from {{ source('lab', 'disk_snapshots') }} as snapshots
     inner join {{ ref('step_lab__listings') }} as listings using (experiment_id, delivery_seq, listing)
     left join devices on listings.experiment_id = devices.experiment_id and snapshots.device = devices.kernel_name
@@ -49,13 +46,9 @@ gained as (
         run_number,
         device,
         at_s - lag(at_s) over run as observed_seconds,
-        reads - lag(reads) over run as reads,
-        sectors_read - lag(sectors_read) over run as sectors_read,
-        read_ms - lag(read_ms) over run as read_ms,
-        writes - lag(writes) over run as writes,
-        sectors_written - lag(sectors_written) over run as sectors_written,
-        write_ms - lag(write_ms) over run as write_ms,
-        busy_ms - lag(busy_ms) over run as busy_ms
+        {%- for counter in counters %}
+        {{ counter }} - lag({{ counter }}) over run as {{ counter }}{{ ',' if not loop.last }}
+        {%- endfor %}
     from snapshots
     window run as (partition by experiment_id, config_id, phase, run_number, device order by at_s asc)
 ),
@@ -68,7 +61,7 @@ counted as (
         run_number,
         device,
         1 as preference,
-        least(reads, sectors_read, read_ms, writes, sectors_written, write_ms, busy_ms) < 0 as is_reset,
+        least({{ counters | join(', ') }}) < 0 as is_reset,
         observed_seconds,
         busy_ms / 1000.0 as busy_seconds,
         cast(reads as double) as reads,
@@ -125,11 +118,9 @@ totals as (
         run_number,
         device,
         coalesce({{ of_sample('sum', 'observed_seconds', 'not is_reset') }}, 0) as observed_seconds,
-        {{ of_sample('sum', 'busy_seconds', 'not is_reset') }} as busy_seconds,
-        {{ of_sample('sum', 'reads', 'not is_reset') }} as reads,
-        {{ of_sample('sum', 'bytes_read', 'not is_reset') }} as bytes_read,
-        {{ of_sample('sum', 'writes', 'not is_reset') }} as writes,
-        {{ of_sample('sum', 'bytes_written', 'not is_reset') }} as bytes_written,
+        {%- for sum in ('busy_seconds', 'reads', 'bytes_read', 'writes', 'bytes_written') %}
+        {{ of_sample('sum', sum, 'not is_reset') }} as {{ sum }},
+        {%- endfor %}
         count(*) filter (where is_reset) as resets
     from preferred
     group by experiment_id, config_id, phase, run_number, device

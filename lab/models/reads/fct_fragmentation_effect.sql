@@ -47,13 +47,7 @@ dropped as (
 )
 
 select
-    experiment_id,
-    config_id,
-    extent_count,
-    files,
-    mean_throughput_bytes_per_s,
-    sd_throughput_bytes_per_s,
-    drop_ratio,
+    * exclude (base_extent_count, base_files, base_bytes_per_s, base_sd_bytes_per_s, is_base, half_width),
     case when not is_base then drop_ratio - half_width end as low_drop_ratio,
     case when not is_base then drop_ratio + half_width end as high_drop_ratio,
     case when not is_base then {{ interval_verdict('drop_ratio - half_width', 'drop_ratio + half_width', 0, 'slower', 'faster') }} end as verdict

@@ -22,7 +22,8 @@ spans as (
     group by experiment_id, config_id
 ),
 
-instances as (
+-- each mean with its interval, by Student's t
+temporal as (
     select
         spans.experiment_id,
         spans.config_id,
@@ -33,18 +34,11 @@ instances as (
         end as reason,
         count(instances.mean_drop_ratio) as n,
         coalesce({{ of_sample('avg', 'instances.mean_drop_ratio', 'instances.mean_drop_ratio is not null') }}, 0) as drop_ratio,
-        {{ of_sample('stddev_samp', 'instances.mean_drop_ratio', 'instances.mean_drop_ratio is not null') }} as sd_drop_ratio
+        {{ of_sample('stddev_samp', 'instances.mean_drop_ratio', 'instances.mean_drop_ratio is not null') }} as sd_drop_ratio,
+        student_quantile(cast(1 - {{ var('lab_level') }} / 2 as double), cast(nullif(n - 1, 0) as double)) * sd_drop_ratio / sqrt(n) as half_width
     from spans
     left join {{ ref('fct_temporal_slowdowns') }} as instances using (experiment_id, config_id)
     group by spans.experiment_id, spans.config_id, spans.span_s, spans.reads, spans.least_drop_ratio
-),
-
--- the interval of a mean, by Student's t
-temporal as (
-    select
-        *,
-        student_quantile(cast(1 - {{ var('lab_level') }} / 2 as double), cast(nullif(n - 1, 0) as double)) * sd_drop_ratio / sqrt(n) as half_width
-    from instances
 ),
 
 -- before and after: the phases, else the onset of files that have one

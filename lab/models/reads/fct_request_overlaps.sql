@@ -7,19 +7,6 @@ with requests as (
         lead(issued_ns) over reading as next_issued_ns
     from {{ ref('step_lab__read_requests') }}
     window reading as (partition by experiment_id, config_id, phase, run_number, file_name, read_index order by position asc)
-),
-
-classed as (
-    select
-        *,
-        case
-            when issued_ns >= before_completed_ns or next_issued_ns >= completed_ns then 'disjoint'
-            when completed_ns <= before_completed_ns then 'nested'
-            when next_issued_ns <= before_completed_ns then 'deeper'
-            else 'overlap'
-        end as overlap_class
-    from requests
-    where before_completed_ns is not null and next_issued_ns is not null
 )
 
 select
@@ -31,10 +18,16 @@ select
     read_index,
     position,
     extent_index,
-    overlap_class,
+    case
+        when issued_ns >= before_completed_ns or next_issued_ns >= completed_ns then 'disjoint'
+        when completed_ns <= before_completed_ns then 'nested'
+        when next_issued_ns <= before_completed_ns then 'deeper'
+        else 'overlap'
+    end as overlap_class,
     case
         when overlap_class = 'overlap'
             then abs((completed_ns - next_issued_ns) - (before_completed_ns - issued_ns)) / 1000.0
     end as imbalance_us,
     latency_us
-from classed
+from requests
+where before_completed_ns is not null and next_issued_ns is not null
