@@ -29,7 +29,7 @@ from ingest.raw.trouble import explained
 from ingest.reading.files import QUARANTINED, UNREADABLE, FileResult, SourceFile, find_files
 from ingest.reading.resolution import seconds_of
 from ingest.reading.text import file_name
-from ingest.sources import COLLECTED, COLLECTED_SOURCES, SELF_NAMED_SOURCES, SOURCES, module_of
+from ingest.sources import COLLECTED, COLLECTED_SOURCES, SELF_NAMED_SOURCES, SOURCES, land, module_of
 
 SHOWN_REJECTIONS = 10
 PRUNED = "before the horizon of `drivetail prune`"
@@ -220,7 +220,7 @@ def _land(
         held_back = partial(withheld, warehouse, source) if gate is not None and not is_release else None
         arrivals = Arrivals(files, source, staged.deliveries, source_options, SOURCES[source].identity, held_back, progress)
         landing = Landing(source, staged, options["kind"], options["min_coverage"], arrivals, progress, source_options)
-        module.land(files, landing)
+        land(module, files, landing)
         progress("read", len(files), len(files))
         summary = IngestSummary(options["source"], None, landing.results, notes=notes, held=arrivals.held)
         if not any(result.file_no is not None for result in landing.results):

@@ -25,21 +25,12 @@ from typing import Any
 import polars as pl
 
 from ingest.contract.errors import GateError
+from ingest.contract.values import RAW_KINDS
 from ingest.sources import SOURCES
 from quality.frames import GIVEN, PARAMETERS, columns
 
 SHIPPED = Path(__file__).parent / "suites"
-TABLES = (
-    "drive_hours",
-    "drive_samples",
-    "drive_events",
-    "drives",
-    "drive_health",
-    "drive_latencies",
-    "drive_aliases",
-    "labels",
-    "ingested_files",
-)
+TABLES = (*RAW_KINDS, "ingested_files")
 WITHOUT_ROWS = ("drive_samples", "drive_health", "drive_latencies", "ingested_files")
 """Tables without rejected rows: they are made of delivered rows, which are counted elsewhere (samples go with their drive-hour)."""
 EXAMPLES = 3

@@ -5,29 +5,25 @@ CSV (also .gz, .zst), NDJSON or Parquet, a row per drive. Of two labels of a dri
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import polars as pl
 
 from ingest.contract.fleet import CONTRACT, Layout
 from ingest.contract.values import VERDICTS
 from ingest.reading.batches import Batch, read_table
-from ingest.reading.files import SourceFile, named
+from ingest.reading.files import FileResult, SourceFile, named
 from ingest.reading.parse import Check, convert, split, type_checks
-from ingest.reading.readers import TABLE_NAME
-
-if TYPE_CHECKING:
-    from ingest.raw.landing import Landing
-    from ingest.reading.readers import RawChunk
+from ingest.reading.readers import TABLE_NAME, RawChunk
 
 EXPECTED = "a CSV, NDJSON or Parquet file with drive_id and verdict (slow or healthy)"
 recognise = named("labels", TABLE_NAME)
 _LAYOUT = Layout(tuple(name for name in CONTRACT["labels"] if name != "collected_at"), (("drive_id", "verdict"),))
 
 
-def land(files: list[SourceFile], landing: Landing) -> None:
-    """Read every file."""
-    landing.read(files, lambda file, result: read_table(file.path, _LAYOUT, result.notes, _labels))
+def batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
+    """The labels of a file."""
+    return read_table(file.path, _LAYOUT, result.notes, _labels)
 
 
 def _labels(chunk: RawChunk) -> Batch:

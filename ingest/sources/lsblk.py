@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ingest.contract.errors import UnreadableFile
 from ingest.reading.batches import Batch, Rejection, batch_of
@@ -18,9 +18,6 @@ from ingest.reading.hosts import host_of, instant, read_text
 from ingest.reading.readers import MOST_DIGITS, whole
 from ingest.reading.text import one_line
 
-if TYPE_CHECKING:
-    from ingest.raw.landing import Landing
-
 EXPECTED = (
     "HOST/lsblk*.json, each what `lsblk --json --bytes -d -o NAME,TYPE,SERIAL,WWN,MODEL,REV,VENDOR,SIZE,ROTA,TRAN` prints, with a key TS"
 )
@@ -28,12 +25,8 @@ recognise = named("block devices", r"lsblk.*\.json")
 _INTERFACES = {"sata": "SATA", "ata": "SATA", "sas": "SAS", "fc": "FC", "nvme": "NVMe"}
 
 
-def land(files: list[SourceFile], landing: Landing) -> None:
-    """Read every list of devices. Counts are in records; a drive without a serial number is turned away."""
-    landing.read(files, _batches)
-
-
-def _batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
+def batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
+    """The devices of a list. Counts are in records; a drive without a serial number is turned away."""
     host = host_of(file)
     at, devices = _devices(read_text(file))
     rejected: list[Rejection] = []

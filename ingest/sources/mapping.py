@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -21,11 +20,7 @@ from ingest.reading.batches import Batch, read_table
 from ingest.reading.files import FileResult, SourceFile, named
 from ingest.reading.hosts import drive_device
 from ingest.reading.parse import Check, convert, split, type_checks
-from ingest.reading.readers import TABLE_NAME
-
-if TYPE_CHECKING:
-    from ingest.raw.landing import Landing
-    from ingest.reading.readers import RawChunk
+from ingest.reading.readers import TABLE_NAME, RawChunk
 
 EXPECTED = "a CSV, NDJSON or Parquet file with drive_id, or host and device, and what is known of the drive"
 recognise = named("mappings", TABLE_NAME)
@@ -35,12 +30,8 @@ _LAYOUT = Layout(tuple(_TYPES), (("drive_id",), ("host", "device")))
 _SAID = [name for name in CONTRACT["drives"] if name not in ("drive_id", "host", "valid_from", "valid_to", "collected_at")]
 
 
-def land(files: list[SourceFile], landing: Landing) -> None:
-    """Read every mapping. Counts are in records: a row that names both serial and device is one, its RAID group another."""
-    landing.read(files, _batches)
-
-
-def _batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
+def batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
+    """The names and drives of a file. Counts are in records: a row that names both serial and device is one, its RAID group another."""
     for batches in read_table(file.path, _LAYOUT, result.notes, partial(_records, result.ingested_at)):
         yield from batches
 

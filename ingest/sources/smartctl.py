@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ingest.contract.errors import UnreadableFile
 from ingest.reading.batches import Batch, batch_of
@@ -23,9 +23,6 @@ from ingest.reading.health import ata_name, ata_raw
 from ingest.reading.hosts import drive_device, host_of, instant, read_text
 from ingest.reading.readers import MOST_DIGITS, whole
 from ingest.reading.text import one_line
-
-if TYPE_CHECKING:
-    from ingest.raw.landing import Landing
 
 EXPECTED = (
     "HOST/*.json, each what `smartctl --json -x DEVICE` or `-l farm` prints, or nvme's latency monitor or amzn stats, with TS and device"
@@ -45,12 +42,8 @@ _BEHIND_SHOWN = re.compile(r"\[\w+_disk_\d+\]")
 _DECODED = re.compile(r"(\d{1,16})(?: \(.*\)|h\+.*)?")
 
 
-def land(files: list[SourceFile], landing: Landing) -> None:
-    """Read every document and stage what it says; one of a device that could not be opened is unreadable, with smartctl's own words."""
-    landing.read(files, _batches)
-
-
-def _batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
+def batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
+    """Contents of a document; one of a device that could not be opened is unreadable, with smartctl's own words."""
     host = host_of(file)
     document = _document(read_text(file))
     if (logged := _of_nvme(document, host)) is not None or (logged := _of_farm(document)) is not None:

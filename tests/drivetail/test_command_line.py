@@ -57,7 +57,7 @@ def test_help_shows_no_format_string(name: str):
 @pytest.mark.parametrize("source", SOURCES)
 def test_a_source_has_its_functions_and_a_line_of_help(source: str):
     module = module_of(source)
-    assert module.EXPECTED and callable(module.recognise) and callable(module.land)
+    assert module.EXPECTED and callable(module.recognise) and callable(getattr(module, "land", None) or module.batches)
     assert hasattr(module, "fetch") == (SOURCES[source].asked_options is not None)
     help_text = main.commands["ingest"].epilog
     assert help_text and SOURCES[source].help in help_text

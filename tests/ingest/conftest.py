@@ -10,6 +10,7 @@ import pytest
 
 from ingest import FileResult, IngestSummary, list_deliveries, table_files
 from ingest.contract.fleet import RAW
+from ingest.contract.values import TIMED
 
 HOURS_HEADER = "hour_utc,drive_id,raid_group_id,read_ios,write_ios,read_latency_us,write_latency_us"
 GOOD_ROW = "2026-01-05T10:00:00Z,d1,g1,10,5,100.0,50.0"
@@ -38,7 +39,7 @@ class Warehouse:
 
     def stored(self, record_kind: str = "drive_hours") -> pl.DataFrame:
         """Every stored record of a kind, live or retired."""
-        if record_kind in ("drive_hours", "drive_health", "drive_latencies"):
+        if record_kind in TIMED:
             files = sorted(self.path.glob(f"raw/deliveries/*/{record_kind}/*.parquet"))
             return pl.concat([pl.read_parquet(file, glob=False) for file in files]) if files else pl.DataFrame(schema=RAW[record_kind])
         rows = self.table(record_kind)

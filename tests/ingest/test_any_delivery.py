@@ -21,7 +21,7 @@ from ingest.raw.closing import ingested_files, rejected_records
 from ingest.raw.landing import Landing
 from ingest.raw.staging import StagedDelivery
 from ingest.reading.files import UNREADABLE, FileResult, find_files
-from ingest.sources import SELF_NAMED_SOURCES, SOURCES, module_of
+from ingest.sources import SELF_NAMED_SOURCES, SOURCES, land, module_of
 from tests.fuzz import fuzz
 from tests.ingest.conftest import Warehouse
 from tests.mutate import mutated, mutated_json
@@ -228,7 +228,7 @@ def taken(source: str, root: Path, delivered: list[tuple[str, bytes]]) -> list[F
         options = OPTIONS.get(source, {})
         arrivals = Arrivals(files, source, staged.deliveries, options, SOURCES[source].identity, None, quiet)
         landing = Strict(source, staged, None, None, arrivals, quiet, options)
-        module.land(files, landing)
+        land(module, files, landing)
         rejected_records(landing), ingested_files(landing)
     finally:
         staged.discard()

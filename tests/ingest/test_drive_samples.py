@@ -33,11 +33,7 @@ Deliver = Callable[[Path], None]
 
 def samples(warehouse: Warehouse) -> pl.DataFrame:
     """The live samples."""
-    files = sorted(warehouse.path.glob("raw/deliveries/*/drive_samples/*.parquet"))
-    rows = pl.concat([pl.read_parquet(file, glob=False) for file in files]) if files else pl.DataFrame()
-    retired = warehouse.table("retired_drive_samples")
-    rows = rows.join(retired, on=["delivery_seq", "file_no", "row_no"], how="anti") if retired.height else rows
-    return rows.sort("drive_id", "from_utc", "to_utc") if rows.height else rows
+    return warehouse.live("drive_samples").sort("drive_id", "from_utc", "to_utc")
 
 
 def snapshot(minute: float, *drives: tuple[str, int, int]) -> str:

@@ -68,43 +68,28 @@ def samples(latency_us: float = 4000.0) -> pl.DataFrame:
     return rows.with_columns((pl.col("from_utc") + timedelta(minutes=5)).alias("to_utc"))
 
 
+def of_each_drive(**columns: object) -> pl.DataFrame:
+    """A row a drive; `{}` in a text is its number."""
+    numbers = pl.DataFrame({"drive_id": [f"d{number}" for number in range(DRIVES)]})
+    values = {name: [value.format(n) if isinstance(value, str) else value for n in range(DRIVES)] for name, value in columns.items()}
+    return pl.concat([numbers, pl.DataFrame(values)], how="horizontal")
+
+
+def health() -> pl.DataFrame:
+    """One attribute of every drive."""
+    return of_each_drive(read_at=START, attribute="reallocated_sector_ct", raw_value=0, collected_at=START)
+
+
 def latencies() -> pl.DataFrame:
     """One bucket of every drive of one hour."""
-    return health().select(
-        pl.col("read_at").alias("hour_utc"),
-        "drive_id",
-        pl.lit(4096.0).alias("upper_us"),
-        pl.lit(90, pl.Int64).alias("io_count"),
-        "collected_at",
-    )
+    return of_each_drive(hour_utc=START, upper_us=4096.0, io_count=90, collected_at=START)
 
 
-def health(drives: int = DRIVES) -> pl.DataFrame:
-    """One attribute of every drive."""
-    return pl.DataFrame({"number": range(drives)}).select(
-        pl.lit(START).alias("read_at"),
-        pl.format("d{}", "number").alias("drive_id"),
-        pl.lit("reallocated_sector_ct").alias("attribute"),
-        pl.lit(0, pl.Int64).alias("raw_value"),
-        pl.lit(START).alias("collected_at"),
-    )
-
-
-def aliases(drives: int = DRIVES) -> pl.DataFrame:
+def aliases() -> pl.DataFrame:
     """The names by which one host knows the drives."""
-    return pl.DataFrame({"number": range(drives)}).select(
-        pl.format("web1/sd{}", "number").alias("alias"),
-        pl.format("d{}", "number").alias("drive_id"),
-        pl.lit(START).alias("valid_from"),
-        pl.lit(START + timedelta(days=300)).alias("valid_to"),
-        pl.lit(START).alias("collected_at"),
-    )
+    return of_each_drive(alias="web1/sd{}", valid_from=START, valid_to=START + timedelta(days=300), collected_at=START)
 
 
-def labels(drives: int = DRIVES) -> pl.DataFrame:
-    """Health readings of every drive on one day."""
-    return pl.DataFrame({"number": range(drives)}).select(
-        pl.format("d{}", "number").alias("drive_id"),
-        pl.lit(START.date()).alias("labelled_on"),
-        pl.lit("slow").alias("verdict"),
-    )
+def labels() -> pl.DataFrame:
+    """Labels of every drive on one day."""
+    return of_each_drive(labelled_on=START.date(), verdict="slow")

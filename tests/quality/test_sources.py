@@ -158,28 +158,7 @@ def labels(folder: Path, is_sound: bool) -> None:
     put(folder, "labels.csv", "\n".join(["drive_id,verdict,labelled_by,labelled_on", *rows]) + "\n")
 
 
-DELIVERIES: dict[str, Callable[[Path, bool], None]] = {
-    "backblaze": backblaze,
-    "bundle": bundle,
-    "ceph": ceph,
-    "diskstats": diskstats,
-    "fio": fio,
-    "kernel-log": kernel_log,
-    "labels": labels,
-    "lsblk": lsblk,
-    "mapping": mapping,
-    "mdadm": mdadm,
-    "perseus": perseus,
-    "prometheus": prometheus,
-    "smartctl": smartctl,
-    "sysstat": sysstat,
-    "tickets": tickets,
-    "zfs": zfs,
-}
-
-
-def test_every_source_has_a_delivery() -> None:
-    assert set(DELIVERIES) == set(SOURCES)
+DELIVERIES: dict[str, Callable[[Path, bool], None]] = {source: globals()[source.replace("-", "_")] for source in SOURCES}
 
 
 @pytest.mark.parametrize("source", DELIVERIES)

@@ -16,7 +16,6 @@ import pytest
 
 from ingest.contract.errors import GateError
 from ingest.contract.fleet import CONTRACT
-from ingest.contract.values import RAW_KINDS
 from quality.frames import FILES, PARAMETERS, columns, facts
 from quality.suites import SHIPPED, TABLES, load_suite, validate
 from tests.quality.conftest import NOW, aliases, events, fleet, health, inventory, labels, latencies, samples
@@ -142,10 +141,6 @@ def test_every_expectation_is_broken_once(table: str) -> None:
         assert finding.state == "broken", (check.type, check.columns, finding)
         assert bool(finding.rows) == (check.level == "row")
         assert finding.observed
-
-
-def test_a_suite_per_raw_table() -> None:
-    assert set(TABLES) == {*RAW_KINDS, "ingested_files"}
 
 
 def test_planned_maintenance_is_announced_and_nothing_else_is() -> None:

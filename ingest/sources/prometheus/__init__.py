@@ -52,6 +52,8 @@ DEFAULT_HOURS = 24
 ABANDONED_SECONDS = 24 * 3600
 """After which half a piece is of a call that was killed."""
 
+HEALTH_SUFFIX, LATENCIES_SUFFIX = ".health", ".latencies"
+"""Files beside a piece of a pull, written before it: the drives' health, and how long I/Os took, where a server has that."""
 _NOTHING = pl.DataFrame()
 _HEALTH: dict[str, pl.DataType] = {
     "host": pl.String(),
@@ -91,12 +93,12 @@ def fetch(
             path.parent.mkdir(parents=True, exist_ok=True)
             try:
                 if (latencies := pull_latencies(client, selection, begins, ends)).height:
-                    write_parquet(latencies, _latency_file(path))
+                    write_parquet(latencies, path.with_suffix(LATENCIES_SUFFIX))
             except PrometheusError as error:  # the readings land without
                 notes.append(f"histograms of latencies on {begins:%Y-%m-%d} are left out: {error}")
             if ends.hour == 0:  # once a day, however many pulls there are: the day's last full hour
                 try:
-                    _write_health(_health_file(path), pull_health(client, selection, ends - timedelta(hours=1)))
+                    _write_health(path.with_suffix(HEALTH_SUFFIX), pull_health(client, selection, ends - timedelta(hours=1)))
                 except PrometheusError as error:  # also one that a proxy refuses: the readings land
                     notes.append(f"the drives' health on {begins:%Y-%m-%d} is left out: {error}")
             half = path.with_suffix(f".{os.getpid()}.half")
@@ -131,16 +133,6 @@ def hours_of(first: datetime | None, end: datetime | None) -> tuple[datetime, da
     return first, end, notes
 
 
-def _health_file(piece: Path) -> Path:
-    """Where a piece of a pull has what is known of the drives' health; it is written before the piece."""
-    return piece.with_suffix(".health")
-
-
-def _latency_file(piece: Path) -> Path:
-    """Where a piece of a pull has how long I/Os took; it is written before the piece, where a server has that."""
-    return piece.with_suffix(".latencies")
-
-
 def _write_health(path: Path, points: Sequence[Point]) -> None:
     rows = [(host, metric, json.dumps(labels), at, value) for host, metric, labels, at, value in points]
     write_parquet(pl.DataFrame(rows, schema=_HEALTH, orient="row"), path)
@@ -162,8 +154,8 @@ def forget(files: Iterable[SourceFile]) -> None:
     pieces = [file.path for file in files]
     for piece in pieces:
         piece.unlink(missing_ok=True)
-        _health_file(piece).unlink(missing_ok=True)
-        _latency_file(piece).unlink(missing_ok=True)
+        for beside in (HEALTH_SUFFIX, LATENCIES_SUFFIX):
+            piece.with_suffix(beside).unlink(missing_ok=True)
     for folder in {piece.parent for piece in pieces}:
         for half in folder.glob("*.half"):
             with suppress(FileNotFoundError):
@@ -211,9 +203,9 @@ def _read(landing: Landing, file: SourceFile, result: FileResult) -> SampleFile 
     if file.record_kind != PULLED:
         return _samples(file, landing, result)
     _stage(_checked(_pulled(file), landing, result), landing)
-    _take_health(_health_points(_health_file(file.path)), landing, result)
-    if _latency_file(file.path).exists():
-        found = drive_latencies(pl.read_parquet(_latency_file(file.path), glob=False)).drop("file_no")
+    _take_health(_health_points(file.path.with_suffix(HEALTH_SUFFIX)), landing, result)
+    if (latencies := file.path.with_suffix(LATENCIES_SUFFIX)).exists():
+        found = drive_latencies(pl.read_parquet(latencies, glob=False)).drop("file_no")
         landing.take(Batch("drive_latencies", found, is_beside=True), result)
     return None
 
