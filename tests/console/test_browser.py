@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import multiprocessing
+import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -34,6 +38,27 @@ def reader(browser: Any, console: Served, width: int = 1400) -> Iterator[Any]:
     yield page
     context.close()
     assert troubles == []
+
+
+@pytest.mark.proof
+def test_a_newcomer_decides_three_minutes_after_the_first_of_two_commands(browser: Any, tmp_path: Path):
+    began, command = time.monotonic(), [sys.executable, "-m", "drivetail.cli"]
+    subprocess.run([*command, "demo", "--out", tmp_path / "demo"], check=True, stdout=subprocess.DEVNULL)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    with subprocess.Popen(
+        [*command, "serve", "-w", tmp_path / "demo" / "warehouse", "--port", port], stdout=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdout is not None
+        address, page = server.stdout.readline().strip(), browser.new_page()
+        assert server.stdout.readline() == "Ctrl-C ends it.\n"
+        page.goto(address)
+        page.locator(".digest a").first.click()
+        page.locator("#decide input[name=note]").fill("slow since Monday")
+        page.locator("#decide").get_by_role("button", name="replace").click()
+        assert "replace recorded for 1 drive" in page.get_by_role("status").inner_text()
+        server.terminate()
+    assert time.monotonic() - began < 180
 
 
 def test_an_sre_goes_from_the_fleet_to_the_raw_row(browser: Any, console: Served):
