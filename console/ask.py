@@ -23,7 +23,7 @@ from typing import Any
 import duckdb
 
 from console.published import DOWNLOADED, Published
-from drivetail.ask.sql import EXPLAIN, only_question
+from drivetail.ask.sql import EXPLAIN, only_question, with_hint
 from engine.read import QueryError, first_line, open_for_questions
 from engine.warehouse import PROJECT, Warehouse
 
@@ -134,8 +134,7 @@ def _work(pipe: Connection, root: Path, path: Path, sql: str, form: str) -> None
     except (duckdb.OutOfMemoryException, MemoryError) as error:
         problem = TOO_LARGE.format(f" ({first_line(error)})" if str(error) else "")
     except duckdb.Error as error:
-        hints = [line for line in str(error).splitlines()[1:] if line.startswith(("Did you mean", "Candidate bindings"))]
-        problem = " ".join([first_line(error), *hints])
+        problem = with_hint(error)
     pipe.send((problem, found))
 
 
@@ -143,18 +142,16 @@ def _refuse_files(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
     """Raises: QueryError where a question names a file, or a function that reads one."""
     bare = EXPLAIN.sub("", sql, count=1)
     ((text,),) = connection.execute("select json_serialize_sql(?)", [bare]).fetchall()
-    nodes = [json.loads(text)]
-    while nodes:
-        node = nodes.pop()
-        if isinstance(node, dict):
-            name = node.get("function", {}).get("function_name", "") if node.get("type") == "TABLE_FUNCTION" else None
-            if name is not None and name not in FUNCTIONS:
-                raise QueryError(f"{name}() is not for questions: ask the relations of the publication; `drivetail sql` has all functions")
-            if node.get("type") == "BASE_TABLE" and "/" in node["table_name"]:
-                raise QueryError(f"{node['table_name']}: a file is not for questions: ask the relations of the publication")
-            nodes += node.values()
-        elif isinstance(node, list):
-            nodes += node
+
+    def refuse(node: dict[str, Any]) -> dict[str, Any]:
+        name = node["function"]["function_name"] if node.get("type") == "TABLE_FUNCTION" else None
+        if name is not None and name not in FUNCTIONS:
+            raise QueryError(f"{name}() is not for questions: ask the relations of the publication; `drivetail sql` has all functions")
+        if node.get("type") == "BASE_TABLE" and "/" in node["table_name"]:
+            raise QueryError(f"{node['table_name']}: a file is not for questions: ask the relations of the publication")
+        return node
+
+    json.loads(text, object_hook=refuse)
 
 
 def download(cursor: duckdb.DuckDBPyConnection, sql: str, form: str) -> Iterator[bytes]:

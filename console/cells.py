@@ -100,35 +100,32 @@ def cell(column: str, row: Row, places: dict[str, Row]) -> Markup:
     value = row[column]
     if value is None or value == "":
         return Markup(numbers.NONE)
-    if column == "subject_id" and row.get("subject_type") in SUBJECTS:
-        link, known = address(SUBJECTS[row["subject_type"]], id=value), places.get(value) if row["subject_type"] == "drive" else None
-    elif column == "hour_utc" and isinstance(row.get("drive_id"), str):
-        link, known = address("/hour", id=row["drive_id"], at=f"{value:%Y-%m-%d %H:%M}"), None
-    elif column in PAGES and isinstance(value, str):
-        host = row.get("host") or places.get(row.get("drive_id", ""), {}).get("host")
-        name = f"{host}/{value}" if column == "enclosure" and host else value
-        link = address(PAGES[column], **{"name" if column == "relation" else "id": name})
-        known = places.get(value) if PAGES[column] == "/drive" else None
-    else:
-        link, known = "", None
     # the name of an incident repeats what stands beside it
     shown = "look" if column in ("alert_id", "part_of") else text(column, value)
-    if known is not None and place(known):
-        enclosure = known["enclosure"] if column == "drive_id" and "action" in row else None
-        under = ", ".join(part for part in (shown, known["model"], enclosure) if part)
-        badge = (
-            Markup(' <span class="badge {}">{}</span>').format(known["action"].replace(" ", "-"), known["action"])
-            if known["action"]
-            else ""
+    page, names = PAGES.get(column, ""), {"name" if column == "relation" else "id": value}
+    if column == "subject_id":
+        page = SUBJECTS.get(row.get("subject_type", ""), "")
+    elif column == "hour_utc" and isinstance(row.get("drive_id"), str):
+        page, names = "/hour", {"id": row["drive_id"], "at": f"{value:%Y-%m-%d %H:%M}"}
+    elif column == "enclosure" and (host := row.get("host") or places.get(row.get("drive_id", ""), {}).get("host")):
+        names = {"id": f"{host}/{value}"}
+    if not page or (column in PAGES and not isinstance(value, str)):
+        is_badge = column in ("action", "verdict", "decision", "state")
+        return badge(shown) if is_badge else escape(shown)
+    known = places.get(value, {}) if page == "/drive" else {}
+    is_to_do = "action" in row
+    under = Markup("")
+    if place(known):
+        said = ", ".join(
+            part for part in (shown, known["model"], known["enclosure"] if column == "drive_id" and is_to_do else None) if part
         )
-        return Markup('<a class="id" href="{}">{}</a><span class="under">{}{}</span>').format(
-            link, place(known), under, "" if "action" in row else badge
-        )
-    if link:
-        return Markup('<a class="id" href="{}">{}</a>').format(link, shown)
-    if column in ("action", "verdict", "decision", "state"):
-        return Markup('<span class="badge {}">{}</span>').format(shown.replace(" ", "-"), shown)
-    return escape(shown)
+        under = Markup('<span class="under">{}{}</span>').format(said, badge(known["action"]) if known["action"] and not is_to_do else "")
+    return Markup('<a class="id" href="{}">{}</a>{}').format(address(page, **names), place(known) or shown, under)
+
+
+def badge(word: str) -> Markup:
+    """A word that is seen from afar."""
+    return Markup(' <span class="badge {}">{}</span>').format(word.replace(" ", "-"), word)
 
 
 def shape(column: str, values: list[Any]) -> str:

@@ -88,6 +88,13 @@ def fact(title: str, name: str | None, page: str = "", id: str | None = None) ->
     return title, link(page, name, id=id or name) if page and name else name or NONE
 
 
+def found_rows(published: Published, sql: str, otherwise: str) -> list[Row]:
+    """The rows of a query. Raises: QueryError, `otherwise`, where there is none."""
+    if not (found := published.rows(sql)):
+        raise QueryError(otherwise)
+    return found
+
+
 def span_of(published: Published, query: Query) -> tuple[datetime, datetime]:
     """The hours that a page shows: those of its address, else the last week of the data. Raises: QueryError for no time."""
     end = (published.last_hour_utc or published.published_at) + timedelta(hours=1)
@@ -127,21 +134,17 @@ def fleet(published: Published, query: Query) -> Page:
     due = published.rows("select * from marts.drive_actions where needs_person order by action_rank")
     places = drive_places(published, {row["drive_id"] for row in due})
     named = [
-        Markup('<a href="{}">{}</a>: {}').format(
-            address("/drive", id=row["drive_id"]), place(places.get(row["drive_id"], {})) or row["drive_id"], row["action"]
-        )
+        link("/drive", place(places.get(row["drive_id"], {})) or row["drive_id"], id=row["drive_id"]) + f": {row['action']}"
         for row in due[:3]
     ]
-    needs = "need" if len(due) > 1 else "needs"
-    answer = (
-        escape(f"{counted_noun(len(due), 'drive')} {needs} somebody. ") + Markup("; ").join(named) if due else "No drive needs anybody."
-    )
+    needs = escape(f"{counted_noun(len(due), 'drive')} {'need' if len(due) > 1 else 'needs'} somebody. ")
+    answer = needs + Markup("; ").join(named) if due else "No drive needs anybody."
     first = week - timedelta(weeks=12) if weeks else week
     words = {
         "week": literal(week) if weeks else "null", "first": literal(first) if weeks else "null",
         "end": literal(week + timedelta(weeks=1)) if weeks else "null", "kind": quoted(groups[0]["kind"] if groups else "disk"),
     }  # fmt: skip
-    told = " ".join(f"{definitions()['metrics'][name]['label']}: {definitions()['metrics'][name]['description']}" for name in SHOWN)
+    told = " ".join(f"{metric['label']}: {metric['description']}" for metric in map(definitions()["metrics"].get, SHOWN))
     draws: dict[str, Draw] = {
         "tails": lambda rows: weekly_trend(
             rows, week, numerator="tail_hours", denominator="raid_hours", share="tail_hour_ratio", what="tail hours", of="RAID-hours"
@@ -215,24 +218,20 @@ def hour(published: Published, query: Query) -> Page:
 def group(published: Published, query: Query) -> Page:
     """One RAID group."""
     this, (since, until) = quoted(query.get("id", "")), span_of(published, query)
-    found = published.rows(f"select * from marts.dim_raid_groups where raid_group_id = {this}")
-    if not found:
-        raise QueryError(f"{query.get('id', '')!r} is no RAID group of this publication; search for a part of its name")
-    (known,) = found
+    otherwise = f"{query.get('id', '')!r} is no RAID group of this publication; search for a part of its name"
+    (known,) = found_rows(published, f"select * from marts.dim_raid_groups where raid_group_id = {this}", otherwise)
     words = {
         **span_words(since, until), "id": this, "hours": f"hours.raid_group_id = {this}",
         "drives": f"drives.current_raid_group_id = {this}",
         "alerts": f"raid_group_id = {this}",
     }  # fmt: skip
-    drives = counted_noun(known["data_drive_count"] or 0, "data drive")
-    told = [
-        kind_name(known["kind"]),
-        known["raid_level"],
-        drives,
-        known["site"],
+    host = link("/host", known["host"]) if known["host"] else None
+    drives, guessed = (
+        counted_noun(known["data_drive_count"] or 0, "data drive"),
         "guessed: it is only the host" if known["is_guessed"] else None,
-    ]
-    under = Markup(", ").join([*([link("/host", known["host"])] if known["host"] else []), *(part for part in told if part)])
+    )
+    told = [host, kind_name(known["kind"]), known["raid_level"], drives, known["site"], guessed]
+    under = Markup(", ").join(part for part in told if part)
     blocks = blocks_of(published, "group", words, {"span": span_part("/group", query, since, until)})
     return Page(f"RAID group {query['id']}", blocks, under=under)
 
@@ -241,9 +240,8 @@ def host_or_enclosure(published: Published, query: Query, column: str) -> Page:
     """A host, or an enclosure; the name of one may be that of another host's too, so alerts and tables name it with its host."""
     id, (since, until) = query.get("id", ""), span_of(published, query)
     named = f"host = {quoted(id)}" if column == "host" else f"{quoted(id)} in (enclosure, concat(host, '/', enclosure))"
-    found = published.rows(f"select distinct host, enclosure from marts.dim_drives where {named} order by host, enclosure")
-    if not found:
-        raise QueryError(f"{id!r} is no {column} of this publication; search for a part of its name")
+    places = f"select distinct host, enclosure from marts.dim_drives where {named} order by host, enclosure"
+    found = found_rows(published, places, f"{id!r} is no {column} of this publication; search for a part of its name")
     drives = f"(select drive_id from marts.dim_drives where {named})"
     subjects = {id, *(f"{row['host']}/{row['enclosure']}" for row in found if column == "enclosure")}
     words = {
@@ -267,9 +265,8 @@ def model(published: Published, query: Query) -> Page:
     if not id:
         return Page("Models", blocks_of(published, "models"))
     this = quoted(id)
-    found = published.rows(f"select distinct firmware from marts.dim_drives where model = {this} order by firmware")
-    if not found:
-        raise QueryError(f"{id!r} is no model of this publication; search for a part of its name")
+    firmwares = f"select distinct firmware from marts.dim_drives where model = {this} order by firmware"
+    found = found_rows(published, firmwares, f"{id!r} is no model of this publication; search for a part of its name")
     which = f"drives.model = {this}" + (f" and drives.firmware = {quoted(firmware)}" if firmware else "")
     links = [link("/model", row["firmware"], id=id, firmware=row["firmware"]) for row in found if row["firmware"]]
     under = Markup("Firmware ") + Markup(", ").join(links) if links else ""
@@ -280,10 +277,8 @@ def model(published: Published, query: Query) -> Page:
 def alert(published: Published, query: Query) -> Page:
     """One alert: an incident, and the drives that it is about."""
     this = quoted(query.get("id", ""))
-    found = published.rows(f"select * from marts.fct_slow_alerts where alert_id = {this}")
-    if not found:
-        raise QueryError("that alert is not of this publication; the page Alerts lists those that are")
-    (known,) = found
+    otherwise = "that alert is not of this publication; the page Alerts lists those that are"
+    (known,) = found_rows(published, f"select * from marts.fct_slow_alerts where alert_id = {this}", otherwise)
     rows = [known, *published.rows(f"select * from marts.fct_slow_alerts where part_of = {this}")]
     drives = {row["subject_id"] for row in rows if row["subject_type"] == "drive"}
     subject = place(drive_places(published, drives).get(known["subject_id"], {})) or known["subject_id"]

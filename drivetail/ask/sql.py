@@ -69,7 +69,7 @@ def run_query(warehouse: Warehouse, query: str, output: str, out: Path | None, l
             else:
                 rendered = relation.pl().write_csv().rstrip("\n")
         except duckdb.Error as error:
-            message = f'{_with_hint(error)}; `drivetail sql "show all tables"` lists what there is'
+            message = f'{with_hint(error)}; `drivetail sql "show all tables"` lists what there is'
             raise QueryError(f"{message}; {other}" if other else message) from error
     note_other_models(other)
     if out is None:
@@ -92,7 +92,7 @@ def open_shell(warehouse: Warehouse) -> None:
     )
 
 
-def _with_hint(error: duckdb.Error) -> str:
+def with_hint(error: duckdb.Error) -> str:
     """The first line of an engine's message, and the names that it takes the writer to have meant, where it offers any."""
     hints = [line for line in str(error).splitlines()[1:] if line.startswith(("Did you mean", "Candidate bindings"))]
     return " ".join([first_line(error), *hints])

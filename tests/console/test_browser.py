@@ -84,6 +84,7 @@ def test_an_sre_goes_from_the_fleet_to_the_raw_row(browser: Any, console: Served
 def test_an_analyst_asks_and_keeps_the_answer(browser: Any, console: Served):
     with reader(browser, console) as page:
         page.get_by_role("link", name="Ask", exact=True).click()
+        assert page.locator("#questions a").count() >= 29
         page.get_by_role("link", name="3. How often is a drive slow, by kind?").click()
         assert page.locator("#answer tbody tr").count() >= 2
         page.locator("textarea").fill("select kind, count(*) as n from marts.fct_raid_hours group by kind")

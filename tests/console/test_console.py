@@ -11,11 +11,10 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import duckdb
 import httpx
 import pytest
 
-from console.ask import SECONDS, Question
+from console.ask import SECONDS
 from console.measures import measured_sql
 from console.pages import stated
 from console.published import HOURS, Publications
@@ -116,7 +115,8 @@ def test_the_measures_are_those_of_the_marts(console: Served):
     assert {kind: shown[kind] for kind, *_ in expected} == {kind: pytest.approx(tuple(rest)) for kind, *rest in expected}
 
 
-def test_a_reader_follows_publications_and_no_answer_is_torn(console: Served):
+def test_a_reader_follows_publications_and_no_answer_is_torn(console: Served, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("console.published.SECONDS", 120.0)  # however busy the machine is
     errors: list[str] = []
     stop = threading.Event()
 
@@ -125,7 +125,7 @@ def test_a_reader_follows_publications_and_no_answer_is_torn(console: Served):
             while not stop.is_set():
                 answer = client.get(f"/drive?id={DRIVE}")
                 if answer.status_code != 200:
-                    errors.append(answer.text)
+                    errors.append(re.findall(r'role="alert">(.*?)</p>', answer.text)[0])
 
     with ThreadPoolExecutor(4) as pool:
         for _ in range(4):
@@ -165,27 +165,20 @@ def test_nobody_is_let_in_without_the_token(console: Served):
 def test_the_token_leaves_the_address_and_the_cookie_does_not_hold_it(console: Served):
     with httpx.Client(base_url=console.address) as client:
         answer = client.get(f"/drive?id={DRIVE}&token={TOKEN}")
+        for path in ("//evil.example/?token=", "/\\evil.example?token="):
+            sent = client.get(f"{console.address}{path}{TOKEN}").headers.get("location", "/")
+            assert not sent.startswith(("//", "/\\", "http")), "another server"
     assert (answer.status_code, answer.headers["location"]) == (303, f"/drive?id={DRIVE}")
     assert "HttpOnly" in answer.headers["set-cookie"] and TOKEN not in answer.headers["set-cookie"]
 
 
-@pytest.mark.parametrize("address", ["//evil.example/?token=", "/\\evil.example?token="])
-def test_a_token_sends_nobody_to_another_server(console: Served, address: str):
-    with httpx.Client() as client:
-        answer = client.get(f"{console.address}{address}{TOKEN}")
-    assert not answer.headers.get("location", "/").startswith(("//", "/\\", "http"))
-
-
-def test_another_host_name_is_refused(client: httpx.Client):
-    assert client.get("/", headers={"host": "evil.example"}).status_code == 421
-
-
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", ""])
-def test_a_form_of_another_origin_is_refused(console: Served, client: httpx.Client, origin: str):
+def test_another_origin_or_host_name_is_refused(console: Served, client: httpx.Client, origin: str):
     token = form_token(client.get(f"/drive?id={DRIVE}").text)
     form = {"form_token": token, "drive": DRIVE, "verdict": "dismiss", "note": "forged"}
     assert client.post("/decide", data=form, headers={"origin": origin}).status_code == 403
     assert client.post("/decide", data={**form, "form_token": "0"}).status_code == 422
+    assert client.get("/", headers={"host": "evil.example"}).status_code == 421
     assert not any(record["note"] == "forged" for record in decided(console.warehouse))
 
 
@@ -288,25 +281,10 @@ def test_rows_memory_and_time_are_limited(console: Served, client: httpx.Client,
     assert SECONDS <= 30
 
 
-def test_a_question_is_cancelled_when_its_reader_has_gone(console: Served):
-    question = Question("select count(*) from range(10000000) a, range(10000000) b where a.range * b.range % 7 = 3")
-    with Publications(console.warehouse).current() as published:
-        threading.Timer(0.5, question.cancel).start()
-        began = time.monotonic()
-        with pytest.raises(QueryError, match="cancelled"):
-            question.answer(published)
-    assert time.monotonic() - began < 5
-
-
 def test_a_question_from_another_site_waits_for_its_reader(client: httpx.Client):
     foreign = client.get("/ask", params={"sql": "select 4711 as a"}, headers={"sec-fetch-site": "cross-site"}).text
     own = client.get("/ask", params={"sql": "select 4711 as a"}, headers={"sec-fetch-site": "same-origin"}).text
     assert "1 rows" in own and "1 rows" not in foreign and "select 4711" in foreign
-
-
-def test_every_question_of_the_cookbook_is_offered(client: httpx.Client):
-    page = client.get("/ask").text
-    assert len(re.findall(r"<li><a href=\"/ask\?sql=", page)) >= 29
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -330,9 +308,7 @@ def test_a_page_stops_a_question_that_takes_too_long(client: httpx.Client, monke
 
 
 def test_the_pages_name_relations_and_columns_that_are_there(console: Served):
-    with duckdb.connect(str(console.warehouse.published), read_only=True) as connection:
-        there = {
-            name for (name,) in connection.execute("select distinct schema_name || '.' || table_name from duckdb_columns()").fetchall()
-        }
+    with open_published(console.warehouse) as connection:
+        found = connection.execute("select distinct schema_name || '.' || table_name from duckdb_columns()").fetchall()
     named = {entry["of"] for entries in stated().values() for entry in entries if "of" in entry}
-    assert {name for name in named if not name.startswith("lab.")} <= there, "experiments need not be there"
+    assert {(name,) for name in named if not name.startswith("lab.")} <= set(found), "experiments need not be there"
