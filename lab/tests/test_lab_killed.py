@@ -71,7 +71,6 @@ def test_a_killed_lab_ingest_or_build_changes_nothing_that_is_shown_and_is_simpl
         assert shown(site) != before and after in (before, shown(site))
         if min(killed.values()) >= ROUNDS:
             break
-    forks.close()
     assert min(killed.values()) >= ROUNDS, killed
     # the same bundles land and are built undisturbed, in another order
     twin = Warehouse(tmp_path / "twin")

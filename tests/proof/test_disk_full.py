@@ -84,10 +84,8 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
 
 
 @pytest.fixture
-def forks(tmp_path: Path) -> Iterator[Forks]:
-    made = Forks(tmp_path / "forks")
-    yield made
-    made.close()
+def forks(tmp_path: Path) -> Forks:
+    return Forks(tmp_path / "forks")
 
 
 class Day:

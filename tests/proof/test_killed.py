@@ -161,7 +161,6 @@ class Site(Killer):
 
     def close(self) -> None:
         poll, hold = (reader.stop() for reader in self.readers)
-        self.forks.close()
         publications = {entry["publication"] for entry in poll}
         assert len(publications) >= ROUNDS, f"the reader saw only {len(publications)} publications in {len(poll)} opens"
         across = min(2, ROUNDS)  # one round of killed deliveries ends in one build
@@ -299,7 +298,6 @@ def differences_after_kills(folder: Path, deliveries: list[tuple[str | None, Rec
             forks.run("build", *options, "--warehouse", warehouse)
             if found := compare(compute(folders), warehouse / "warehouse.duckdb"):
                 return [f"delivery {number}", *found]
-    forks.close()
     return []
 
 

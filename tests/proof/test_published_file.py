@@ -69,10 +69,8 @@ class Fleet:
 
 
 @pytest.fixture(scope="module")
-def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
-    made = Fleet(tmp_path_factory.mktemp("published"))
-    yield made
-    made.forks.close()
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Fleet:
+    return Fleet(tmp_path_factory.mktemp("published"))
 
 
 @pytest.fixture
