@@ -17,14 +17,7 @@ from report.words import counted_noun, human
 
 @click.command()
 @click.argument("query", metavar="[SELECT_OR_FILE]", required=False)
-@click.option(
-    "--format",
-    "output",
-    type=click.Choice(["table", "csv", "json", "parquet"]),
-    default="table",
-    show_default=True,
-    help="How to print the rows.",
-)
+@format_option("How to print the rows.", ("table", "csv", "json", "parquet"))
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="File to write instead of printing (needed for parquet).")
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Rows that the table format prints.")
 @warehouse_option
@@ -121,7 +114,7 @@ def export(
 @click.command()
 @click.argument("drive")
 @click.argument("hour", required=False)
-@click.option("--format", "output", type=click.Choice(["table", "json"]), default="table", show_default=True, help="json has every digit.")
+@format_option("json has every digit.", ("table", "json"))
 @warehouse_option
 def explain(warehouse: Warehouse, drive: str, hour: str | None, output: str) -> None:
     """Trace a drive's numbers back to file and row.
@@ -143,7 +136,7 @@ def explain(warehouse: Warehouse, drive: str, hour: str | None, output: str) -> 
 
 
 @click.command()
-@click.option("--format", "output", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print it.")
+@format_option("How to print it.", ("table", "json"))
 @click.option("--json", "output", flag_value="json", hidden=True)
 @click.option("--check", is_flag=True, help="Print what needs an operator on one line, and exit 1 then.")
 @warehouse_option

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from functools import wraps
@@ -143,9 +143,9 @@ def not_blank(context: click.Context, parameter: click.Parameter, text: str | No
     return text
 
 
-def format_option(text: str) -> Callable[..., Any]:
-    """Give a command `--format` for rows; `text` is its help."""
-    return click.option("--format", "output", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True, help=text)
+def format_option(text: str, choices: Sequence[str] = ("table", "csv", "json")) -> Callable[..., Any]:
+    """Give a command `--format`; `text` is its help, the first choice its default."""
+    return click.option("--format", "output", type=click.Choice(choices), default=choices[0], show_default=True, help=text)
 
 
 @contextmanager

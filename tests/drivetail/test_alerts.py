@@ -15,7 +15,7 @@ from drivetail.ask.decisions import decide
 from drivetail.tell.alerts import Alert, new_alerts, open_alerts, sentence
 from engine.warehouse import Warehouse
 from ingest.raw.register import Register
-from tests.drivetail.conftest import Published, drivetail, hour
+from tests.drivetail.conftest import Published, add_alert, drivetail, hour
 
 
 def ids(alerts: list[Alert]) -> list[str]:
@@ -25,25 +25,12 @@ def ids(alerts: list[Alert]) -> list[str]:
 @pytest.fixture
 def together(settled: Warehouse) -> Warehouse:
     """A copy whose publication also knows of three drives of host h1, two of them still slow, and of d31 beside them."""
-    with duckdb.connect(str(settled.published)) as connection:
-        for drive, cleared_at in (("d11", None), ("d12", None), ("d13", hour(29)), ("d31", None)):
-            connection.execute(
-                """
-                insert into marts.fct_slow_alerts by name
-                select * replace (? as subject_id, 'drive ' || ? as alert_id, ? as cleared_at, ? as part_of, 3 as imbalanced_hours)
-                from marts.fct_slow_alerts where subject_id = 'd15'
-                """,
-                [drive, drive, cleared_at, None if drive == "d31" else "host h1 together 2026-01-05 12:00:00"],
-            )
-        connection.execute(
-            """
-            insert into marts.fct_slow_alerts by name
-            select 'host h1 together 2026-01-05 12:00:00' as alert_id, 'host' as subject_type, 'h1' as subject_id, 'together' as reason,
-                raid_group_id, raised_at, 1 as episode_count, first_slow_hour_utc, last_slow_hour_utc, 9 as slow_hours,
-                9 as imbalanced_hours, 9 as load_known_hours, 3 as drive_count, 4.5 as max_slowdown
-            from marts.fct_slow_alerts where subject_id = 'd15'
-            """
-        )
+    host = "host h1 together 2026-01-05 12:00:00"
+    for drive, cleared_at in (("d11", None), ("d12", None), ("d13", hour(29)), ("d31", None)):
+        add_alert(settled, drive, cleared_at=cleared_at, part_of=None if drive == "d31" else host, imbalanced_hours=3)
+    counts = {"slow_hours": 9, "imbalanced_hours": 9, "load_known_hours": 9, "drive_count": 3, "max_slowdown": 4.5}
+    unknown = dict.fromkeys(("median_slowdown", "worst_hour_utc", "latency_us", "median_latency_us"))
+    add_alert(settled, "h1", alert_id=host, subject_type="host", reason="together", **counts, **unknown)
     return settled
 
 

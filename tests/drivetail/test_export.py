@@ -14,6 +14,7 @@ import pytest
 from engine.build import make_study
 from engine.warehouse import Warehouse
 from tests.drivetail.conftest import Published, drivetail
+from tests.proof.support import asked
 
 pytestmark = pytest.mark.xdist_group("export")
 
@@ -21,11 +22,6 @@ DRIVE_HOURS = "marts.fct_drive_hours order by drive_id, hour_utc"
 COUNT = "select count(*) from marts.fct_drive_hours"
 NAMES = "select table_name from information_schema.tables where table_schema = 'marts' order by 1"
 OF_STUDY = ["study_curves", "study_results"]
-
-
-def asked(file: Path, query: str) -> list[tuple]:
-    with duckdb.connect(str(file), read_only=True) as connection:
-        return connection.execute(query).fetchall()
 
 
 @pytest.fixture(scope="module")

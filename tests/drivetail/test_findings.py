@@ -7,7 +7,6 @@ import os
 import subprocess
 import time
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pytest
@@ -15,20 +14,10 @@ import pytest
 from drivetail.ask.decisions import decide
 from drivetail.tell import findings as told
 from engine.warehouse import Warehouse
-from tests.drivetail.conftest import drivetail, hour
+from tests.drivetail.conftest import add_alert, drivetail, hour
+from tests.proof.support import asked
 
 SCRIPT = Path(__file__).parents[2] / "deploy/slow-drive.sh"
-
-
-def add(warehouse: Warehouse, drive: str, **changed: Any) -> None:
-    """Another open alert, like that of d15 (g1, at most 3.2 times its peers), of another drive."""
-    given = {"subject_id": drive, "alert_id": f"drive {drive}", **changed}
-    with duckdb.connect(str(warehouse.published)) as connection:
-        replaced = ", ".join(f"? as {name}" for name in given)
-        connection.execute(
-            f"insert into marts.fct_slow_alerts by name select * replace ({replaced}) from marts.fct_slow_alerts where subject_id = 'd15'",
-            list(given.values()),
-        )
 
 
 def advice(warehouse: Warehouse) -> dict[str, tuple[str, str | None]]:
@@ -41,8 +30,8 @@ def many_are_more_than_a_test_has(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_one_drive_of_a_group_at_a_time_the_slowest_first(settled: Warehouse) -> None:
-    add(settled, "d14", max_slowdown=9.0)
-    add(settled, "d14", alert_id="drive d14 chronic", reason="chronic", max_slowdown=None, part_of="drive d14")
+    add_alert(settled, "d14", max_slowdown=9.0)
+    add_alert(settled, "d14", alert_id="drive d14 chronic", reason="chronic", max_slowdown=None, part_of="drive d14")
     found = advice(settled)
     assert found["d14"] == ("act", None) and found["v1"] == ("act", None)
     assert found["d15"] == ("wait", "d14 of RAID group g1 first: one drive at a time")
@@ -55,27 +44,23 @@ def test_one_drive_of_a_group_at_a_time_the_slowest_first(settled: Warehouse) ->
 
 
 def test_nobody_acts_while_a_place_or_many_drives_are_slow(settled: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    add(settled, "d14", part_of="host h1 together 2026-01-05 12:00:00")
-    add(settled, "g1", subject_type="raid_group", reason="whole_group", raid_group_id="g1")
+    add_alert(settled, "d14", part_of="host h1 together 2026-01-05 12:00:00")
+    add_alert(settled, "g1", subject_type="raid_group", reason="whole_group", raid_group_id="g1")
     found = advice(settled)
     assert found["d14"] == ("wait", "host h1 is slow: look at what its drives share")
     assert found["d15"] == ("wait", "RAID group g1 is slow as a whole") and found["v1"] == ("act", None)
     assert [place["subject_id"] for place in told.find(settled).places] == ["g1"]
     monkeypatch.setattr(told, "MANY_DRIVES", 3)
     monkeypatch.setattr(told, "MANY_SHARE", 0)
-    assert {why for _, why in advice(settled).values()} == {f"3 of {drive_count(settled)} drives are slow: look for what they share"}
-
-
-def drive_count(warehouse: Warehouse) -> int:
-    with duckdb.connect(str(warehouse.published), read_only=True) as connection:
-        return len(connection.execute("select drive_id from marts.dim_drives").fetchall())
+    ((drives,),) = asked(settled.published, "select count(*) from marts.dim_drives")
+    assert {why for _, why in advice(settled).values()} == {f"3 of {drives} drives are slow: look for what they share"}
 
 
 def test_json_and_lines_name_each_host_and_what_is_over(settled: Warehouse, tmp_path: Path) -> None:
     with duckdb.connect(str(settled.published)) as connection:
         for host, drives in (("h1", ("d15",)), ("h2", ("d14",)), ("h3", ("d13",))):
             connection.execute("update marts.dim_drives set host = ? where drive_id in (select unnest(?))", [host, drives])
-    add(settled, "d14", cleared_at=hour(29))
+    add_alert(settled, "d14", cleared_at=hour(29))
     done = drivetail("export", "--findings", tmp_path / "slow.json", "-w", settled.root)
     assert done.exit_code == 0 and "2 slow drives of" in done.stdout
     document = json.loads((tmp_path / "slow.json").read_text())

@@ -5,13 +5,13 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import duckdb
 import pytest
 
 from drivetail.ask.status import collect_status
 from engine.warehouse import Warehouse
 from ingest.raw.store import list_deliveries
 from tests.drivetail.conftest import drivetail
+from tests.proof.support import asked
 
 HEADER = "hour_utc,drive_id,raid_group_id,read_ios,write_ios,read_latency_us,write_latency_us"
 
@@ -42,9 +42,9 @@ def lose(warehouse: Warehouse, number: int) -> None:
 
 
 def published_latency(warehouse: Warehouse) -> list[tuple[int, float]]:
-    query = "select hour(hour_utc), latency_us from marts.fct_drive_hours where drive_id = 'k0' order by hour_utc"
-    with duckdb.connect(str(warehouse.published), read_only=True) as connection:
-        return connection.execute(query).fetchall()
+    return asked(
+        warehouse.published, "select hour(hour_utc), latency_us from marts.fct_drive_hours where drive_id = 'k0' order by hour_utc"
+    )
 
 
 def test_a_number_reused_by_another_delivery_is_refused(three: Warehouse, tmp_path: Path) -> None:

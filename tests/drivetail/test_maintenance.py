@@ -22,7 +22,7 @@ from engine.errors import Hindered, ModelError
 from engine.warehouse import Warehouse
 from ingest import ingest, list_deliveries
 from simulate import simulate
-from tests.proof.support import marts_differences
+from tests.proof.support import asked, marts_differences
 
 pytestmark = pytest.mark.xdist_group("maintenance")
 
@@ -189,9 +189,8 @@ def test_no_law_holds_where_there_is_nothing_to_hold_it_against(hourly: Warehous
 
 def newest_drive_hours(warehouse: Warehouse) -> tuple[Path, date]:
     """The live file of drive-hours of the newest day, and the day."""
-    with duckdb.connect(str(warehouse.build_database)) as connection:
-        query = "select file, day_utc from plan.files where model = 'int_drive_hours' order by day_utc desc limit 1"
-        ((file, day),) = connection.execute(query).fetchall()
+    query = "select file, day_utc from plan.files where model = 'int_drive_hours' order by day_utc desc limit 1"
+    ((file, day),) = asked(warehouse.build_database, query)
     return warehouse.store / file, day
 
 
@@ -224,8 +223,7 @@ def test_stored_value_that_changed_is_found_by_comparing_with_raw(hourly: Wareho
 def test_two_days_of_a_stored_model_that_changed_places_are_found(hourly: Warehouse) -> None:
     """RAID-hours are computed, so raw has none: their files are compared with what they were the night before."""
     assert reconcile(hourly) == []
-    with duckdb.connect(str(hourly.build_database), read_only=True) as connection:
-        files = connection.execute("select file from plan.files where model = 'int_raid_hours' order by file").fetchall()
+    files = asked(hourly.build_database, "select file from plan.files where model = 'int_raid_hours' order by file")
     first, second = (hourly.store / file for (file,) in files)
     with restored(first, second):
         contents = first.read_bytes()

@@ -8,7 +8,6 @@ import shutil
 import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import pytest
@@ -20,9 +19,10 @@ from drivetail.console import pass_on
 from drivetail.tell import metrics
 from drivetail.tell.alerts import open_alerts
 from drivetail.tell.metrics import metrics_text, write_metrics
-from engine.read import QueryError, open_published
+from engine.read import QueryError
 from engine.warehouse import Warehouse
 from tests.drivetail.conftest import HOURS, LAST, Published, drivetail
+from tests.proof.support import asked
 
 ROOT = Path(__file__).resolve().parents[2]
 NOW = datetime(2026, 1, 7, 12)
@@ -57,11 +57,6 @@ def status(published: Published) -> Status:
 
 def value(written: Samples, name: str, **labels: str) -> float:
     return written[f"drivetail_{name}", tuple(sorted(labels.items()))]
-
-
-def fetched(warehouse: Warehouse, query: str) -> list[tuple[Any, ...]]:
-    with open_published(warehouse) as connection:
-        return connection.execute(query).fetchall()
 
 
 def test_counts_are_those_of_the_status(written: Samples, status: Status) -> None:
@@ -100,8 +95,8 @@ def test_a_group_that_stopped_is_named_with_its_lag(written: Samples) -> None:
 
 
 def test_the_slowest_drives_of_the_last_day_are_those_of_the_drive_hours(written: Samples, published: Published) -> None:
-    expected = fetched(
-        published.warehouse,
+    expected = asked(
+        published.warehouse.published,
         f"""
         select drive_id, max(slowdown) from marts.fct_drive_hours
         where hour_utc > timestamp '{LAST}' - interval 24 hour group by drive_id having max(slowdown) >= 1.5
@@ -133,8 +128,8 @@ def test_the_candidates_are_those_of_the_list(written: Samples, published: Publi
 
 
 def test_the_tail_rate_is_that_of_the_raid_hours(written: Samples, published: Published) -> None:
-    for kind, count, tails, drives, slow in fetched(
-        published.warehouse,
+    for kind, count, tails, drives, slow in asked(
+        published.warehouse.published,
         f"""
         select kind, count(*), count_if(is_tail_hour), sum(reporting_drive_count), sum(slow_drive_count) from marts.fct_raid_hours
         where hour_utc > timestamp '{LAST}' - interval 24 hour group by kind

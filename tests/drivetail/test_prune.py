@@ -31,6 +31,7 @@ from engine.retention import Kept, Past, bring_back
 from engine.thresholds import variables
 from engine.warehouse import PROJECT, Warehouse
 from ingest.raw.store import drive_hour_files, list_deliveries
+from tests.proof.support import asked
 
 pytestmark = pytest.mark.xdist_group("prune")
 
@@ -81,8 +82,7 @@ class Site:
             clean_up(self.warehouse, publication, connection, **options)
 
     def ask(self, query: str) -> list[tuple]:
-        with duckdb.connect(str(self.warehouse.published), read_only=True) as connection:
-            return connection.execute(query).fetchall()
+        return asked(self.warehouse.published, query)
 
 
 def built(folder: Path) -> Site:

@@ -15,6 +15,7 @@ from drivetail.ask.status import Status, collect_status, render_status
 from engine.warehouse import Warehouse
 from ingest.raw.store import list_deliveries
 from tests.drivetail.conftest import HEADER, LAST, Published, drivetail, hour, row, write_bundle
+from tests.proof.support import asked
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +52,8 @@ def test_counts_are_over_the_warehouse_and_add_up(status: Status, published: Pub
         "labels": 0,
     }
     assert status.landed["files"] == {"landed": 4, "unreadable": 1}
-    with duckdb.connect(str(published.warehouse.published), read_only=True) as connection:
-        as_judged = connection.execute("select sum(rows_accepted), sum(rows_superseded) from marts.ingested_files").fetchone()
-    assert as_judged == (total["accepted"] + 1, 0)
+    as_judged = asked(published.warehouse.published, "select sum(rows_accepted), sum(rows_superseded) from marts.ingested_files")
+    assert as_judged == [(total["accepted"] + 1, 0)]
 
 
 def test_rejected_and_unreadable_name_file_row_and_value(status: Status, published: Published) -> None:
@@ -98,8 +98,7 @@ def test_contradictions_gaps_and_outcomes(status: Status, published: Published) 
     assert (outcomes["low_coverage"], outcomes["no_io"], outcomes["parity drive or spare"]) == (1, 1, 30)
     assert status.window["slowdowns_without_directions"] == 0
     assert sum(outcomes.values()) == status.window["drive_hours"][0]["of"] == status.landed["stored_rows"]["drive_hours"]
-    with duckdb.connect(str(published.warehouse.published), read_only=True) as connection:
-        expected = connection.execute("select exclusion_reason, count(*) from marts.fct_drive_hours group by all").fetchall()
+    expected = asked(published.warehouse.published, "select exclusion_reason, count(*) from marts.fct_drive_hours group by all")
     assert {name or "with a slowdown": count for name, count in expected} == {
         name: count for name, count in outcomes.items() if count and name != "parity drive or spare"
     }
@@ -123,8 +122,7 @@ def test_a_fleet_of_another_year_is_no_problem_by_its_age(status: Status) -> Non
 
 
 def test_hours_ahead_of_the_clock_are_a_problem(published: Published) -> None:
-    last = duckdb.connect(str(published.warehouse.published), read_only=True).execute("select last_hour_utc from marts.publication")
-    ((last_hour,),) = last.fetchall()
+    ((last_hour,),) = asked(published.warehouse.published, "select last_hour_utc from marts.publication")
     ahead = [problem for problem in collect_status(published.warehouse, last_hour - timedelta(days=730)).problems if "ahead of" in problem]
     assert len(ahead) == 1 and "730 d ahead of this machine's clock" in ahead[0] and "clock.md" in ahead[0]
     assert not [

@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 
 from drivetail.service import SettingsError
@@ -20,6 +19,7 @@ from engine.nodes import PLACEHOLDER, Models
 from engine.thresholds import ThresholdError, checked, own_thresholds, variables
 from engine.warehouse import PROJECT, Warehouse
 from tests.drivetail.conftest import drivetail
+from tests.proof.support import asked
 from workbench.unit_tests import recompiled
 
 ALERTS = "select subject_id from marts.fct_slow_alerts where subject_type = 'drive' and reason = 'acute' order by all"
@@ -30,19 +30,13 @@ def built(warehouse: Warehouse) -> None:
     assert done.exit_code == 0, done.output
 
 
-def asked(warehouse: Warehouse, query: str) -> list[Any]:
-    with duckdb.connect(str(warehouse.published), read_only=True) as connection:
-        return connection.execute(query).fetchall()
-
-
 def stored(warehouse: Warehouse) -> dict[Path, tuple[int, int]]:
     """Every file of the store, with its inode and when it was written."""
     return {path: (path.stat().st_ino, path.stat().st_mtime_ns) for path in warehouse.store.rglob("*.parquet")}
 
 
 def live(warehouse: Warehouse) -> set[str]:
-    with duckdb.connect(str(warehouse.build_database)) as connection:
-        return {file for (file,) in connection.execute("select file from plan.files").fetchall()}
+    return {file for (file,) in asked(warehouse.build_database, "select file from plan.files")}
 
 
 @pytest.fixture(scope="module")
@@ -63,21 +57,21 @@ def test_thresholds_views_and_custom_models_change_and_compute_no_day(
 ) -> None:
     other = Warehouse(tmp_path / "other")
     shutil.copytree(settled.root, other.root)
-    before, published = stored(settled), asked(settled, "select publication_id from marts.publication")
-    assert before and asked(settled, ALERTS) == [("d15",), ("v1",)], "slow for 3 and for 18 hours"
+    before, published = stored(settled), asked(settled.published, "select publication_id from marts.publication")
+    assert before and asked(settled.published, ALERTS) == [("d15",), ("v1",)], "slow for 3 and for 18 hours"
 
     settled.settings.write_text("[thresholds]\nalert_slow_hours = 4\nlagging_hours = 3\n")
     for warehouse in (settled, other):
         built(warehouse)
-    assert asked(settled, ALERTS) == [("v1",)]
-    assert asked(other, ALERTS) == [("d15",), ("v1",)], "one process, two warehouses"
+    assert asked(settled.published, ALERTS) == [("v1",)]
+    assert asked(other.published, ALERTS) == [("d15",), ("v1",)], "one process, two warehouses"
     assert stored(settled) == before
-    assert asked(settled, "select publication_id from marts.publication") != published
+    assert asked(settled.published, "select publication_id from marts.publication") != published
     assert "RAID groups more than 3 h behind" in drivetail("status", "-w", settled.root).output
     assert "drivetail build" not in drivetail("alerts", "-w", settled.root).output, "it is of these models"
-    again = asked(settled, "select publication_id from marts.publication")
+    again = asked(settled.published, "select publication_id from marts.publication")
     built(settled)
-    assert asked(settled, "select publication_id from marts.publication") == again, "nothing has changed"
+    assert asked(settled.published, "select publication_id from marts.publication") == again, "nothing has changed"
 
     settled.settings.unlink()
     changed = with_changed(
@@ -89,10 +83,10 @@ def test_thresholds_views_and_custom_models_change_and_compute_no_day(
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "slow.sql").write_text("select drive_id from {{ ref('fct_drive_slowness') }} where slow_hours > 0")
     built(settled)
-    assert asked(settled, ALERTS) == [("d15",), ("v1",)]
-    assert asked(other, "select count(*) > 0 from status.fct_raid_group_freshness") == [(True,)]
-    assert asked(settled, "select count(*) from status.fct_raid_group_freshness") == [(0,)]
-    assert asked(settled, "from custom.slow order by all") == [("d15",), ("v1",)]
+    assert asked(settled.published, ALERTS) == [("d15",), ("v1",)]
+    assert asked(other.published, "select count(*) > 0 from status.fct_raid_group_freshness") == [(True,)]
+    assert asked(settled.published, "select count(*) from status.fct_raid_group_freshness") == [(0,)]
+    assert asked(settled.published, "from custom.slow order by all") == [("d15",), ("v1",)]
     assert stored(settled) == before
 
 

@@ -115,6 +115,19 @@ sys.meta_path.insert(0, Refusing)
     return folder
 
 
+def asked(file: Path, query: str) -> list[tuple]:
+    """The rows of a query of a DuckDB file, opened read-only."""
+    with duckdb.connect(str(file), read_only=True) as connection:
+        return connection.execute(query).fetchall()
+
+
+def asked_soundly(file: Path, query: str) -> list[tuple]:
+    """The rows of a query of a publication in which the sums of the contract hold."""
+    with duckdb.connect(str(file), read_only=True) as connection:
+        assert broken_sums(connection) == []
+    return asked(file, query)
+
+
 def broken_sums(connection: duckdb.DuckDBPyConnection) -> list[str]:
     """Sums 1 to 5 of the contract that do not hold in an open publication."""
     found = []

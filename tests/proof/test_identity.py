@@ -26,7 +26,7 @@ from ingest.contract.values import RAW_KINDS
 from ingest.raw.landing import Landing
 from ingest.reading.files import SourceFile
 from ingest.sources import module_of
-from tests.proof.support import broken_sums, drivetail, marts_differences
+from tests.proof.support import asked_soundly, broken_sums, drivetail, marts_differences
 
 START = datetime(2026, 1, 5)
 HOURS = 8
@@ -208,10 +208,8 @@ def assert_as_the_serials_say(warehouse: Warehouse) -> None:
 
 def measured(warehouse: Warehouse) -> list[tuple[Any, ...]]:
     """Every drive-hour that counts: drive, hour, RAID group, latency."""
-    with duckdb.connect(str(warehouse.published), read_only=True) as connection:
-        assert broken_sums(connection) == []
-        asked = "select drive_id, hour(hour_utc), raid_group_id, latency_us from intermediate.int_drive_hours order by all"
-        return connection.execute(asked).fetchall()
+    query = "select drive_id, hour(hour_utc), raid_group_id, latency_us from intermediate.int_drive_hours order by all"
+    return asked_soundly(warehouse.published, query)
 
 
 def test_an_operators_word_and_an_hour_hardly_seen_move_what_was_built(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from engine.nodes import EACH_DAY, STORED
 from engine.warehouse import Warehouse
 from ingest import ingest
 from ingest.raw.store import list_deliveries
-from tests.proof.support import broken_sums, command, environment, marts_differences, seeds
+from tests.proof.support import asked, broken_sums, command, environment, marts_differences, seeds
 from tests.reference.compare import compare, compare_study
 from tests.reference.fleets import HOWS, Fleet, Record, deliveries, random_fleet, write_bundle
 from tests.reference.reference import compute, timezones
@@ -103,8 +103,7 @@ def test_an_hour_looks_back_over_midnight_and_again_when_a_row_comes_late(tmp_pa
     for folder, seen in zip(folders, ([None], [None, "stable_to_tail"], [None, "tail_to_tail"]), strict=True):
         ingest("bundle", [folder], warehouse.root)
         build(warehouse)
-        with duckdb.connect(str(warehouse.published), read_only=True) as connection:
-            transitions = connection.sql("select transition from marts.fct_raid_hours order by hour_utc").fetchall()
+        transitions = asked(warehouse.published, "select transition from marts.fct_raid_hours order by hour_utc")
         assert [transition for (transition,) in transitions] == seen
     assert compare(compute(folders), warehouse.published) == []
 

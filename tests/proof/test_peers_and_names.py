@@ -7,14 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import duckdb
-
 from drivetail.ask.status import collect_status, render_status
 from engine.build import build
 from engine.warehouse import Warehouse
 from ingest import ingest
 from report import write_report
-from tests.proof.support import broken_sums
+from tests.proof.support import asked_soundly
 
 TS = 1_770_012_000  # 2026-02-02 06:00 UTC
 STEP = 600
@@ -51,9 +49,7 @@ def landed(root: Path, warehouse: Path) -> Warehouse:
 
 
 def asked(warehouse: Warehouse, query: str) -> list[tuple[Any, ...]]:
-    with duckdb.connect(str(warehouse.published), read_only=True) as connection:
-        assert broken_sums(connection) == []
-        return connection.execute(query).fetchall()
+    return asked_soundly(warehouse.published, query)
 
 
 def test_every_accepted_drive_hour_has_a_name_of_its_own_or_a_count(tmp_path: Path) -> None:

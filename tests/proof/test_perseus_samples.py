@@ -10,7 +10,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import duckdb
 import numpy as np
 import pytest
 
@@ -19,6 +18,7 @@ from engine.errors import ModelError
 from engine.publish import Publication
 from engine.warehouse import PROJECT, Warehouse
 from ingest import ingest
+from tests.proof.support import asked
 from tests.proof.test_marts_equal_reference import counts
 from tests.reference import perseus
 
@@ -132,15 +132,11 @@ def models_run(publication: Publication) -> set[str]:
 
 def pairs_of_perseus(warehouse: Warehouse) -> set[tuple[Any, ...]]:
     """Drives compared, those that Perseus flagged, and both, of every pair with it over all days; and kappa."""
-    with duckdb.connect(str(warehouse.published), read_only=True) as connection:
-        return set(
-            connection.execute(
-                """
-                select drive_count, case when detector = 'perseus' then flagged_count else other_flagged_count end, both_count, kappa
-                from report.detector_agreement where span = 'all' and 'perseus' in (detector, other_detector)
-                """
-            ).fetchall()
-        )
+    query = """
+        select drive_count, case when detector = 'perseus' then flagged_count else other_flagged_count end, both_count, kappa
+        from report.detector_agreement where span = 'all' and 'perseus' in (detector, other_detector)
+    """
+    return set(asked(warehouse.published, query))
 
 
 def by_drive_and_day(verdicts: list[perseus.Record], column: str) -> dict[tuple[Any, ...], Any]:
@@ -151,8 +147,7 @@ def by_drive_and_day(verdicts: list[perseus.Record], column: str) -> dict[tuple[
 
 def published(warehouse: Warehouse) -> list[perseus.Record]:
     columns = ("drive_id", "detector", "day_utc", "score", "is_flagged")
-    with duckdb.connect(str(warehouse.published), read_only=True) as connection:
-        rows = connection.execute(f"select {', '.join(columns)} from marts.fct_detector_verdicts where detector = 'perseus'").fetchall()
+    rows = asked(warehouse.published, f"select {', '.join(columns)} from marts.fct_detector_verdicts where detector = 'perseus'")
     return [dict(zip(columns, row, strict=True)) for row in rows]
 
 

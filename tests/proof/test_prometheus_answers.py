@@ -13,6 +13,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -29,7 +30,7 @@ from ingest.sources.prometheus.pull import Selection
 from ingest.sources.prometheus.text import Labels
 from simulate import simulate
 from tests.proof.prometheus_fleet import prometheus, write_openmetrics
-from tests.proof.support import SHARED, broken_sums, drivetail
+from tests.proof.support import SHARED, asked_soundly, broken_sums, drivetail
 
 START = datetime(2026, 1, 5)
 RESOLUTION_US = 1000.003
@@ -208,11 +209,7 @@ def test_a_throttled_drive_of_a_real_array_is_the_slow_one(tmp_path: Path) -> No
     ingest("prometheus", host, warehouse.root, min_coverage=0.001)
     build(warehouse)
 
-    def asked(query: str) -> list[tuple]:
-        with duckdb.connect(str(warehouse.published), read_only=True) as connection:
-            assert broken_sums(connection) == []
-            return connection.execute(query).fetchall()
-
+    asked = partial(asked_soundly, warehouse.published)
     slow = "select drive_id, slowdown > 100, raid_group_id from marts.fct_drive_hours where is_slow"
     assert asked(slow) == [("SER0003", True, "(none)")]
 

@@ -27,7 +27,7 @@ from engine.warehouse import Warehouse
 from ingest import drive_hour_files, ingest, list_deliveries
 from ingest.run import PRUNED
 from tests.proof.forks import Forks
-from tests.proof.support import seeds
+from tests.proof.support import asked, seeds
 from tests.reference.compare import compare, compare_study
 from tests.reference.fleets import Fleet, Record, Records, random_fleet, write_bundle
 from tests.reference.reference import HOUR, compute, timezones
@@ -80,8 +80,7 @@ def cut_up(records: Records, horizon: datetime, rng: random.Random) -> tuple[Rec
 
 def days_to(horizon: datetime, warehouse: Warehouse) -> int:
     """How many days before the last hour the horizon lies."""
-    with duckdb.connect(str(warehouse.published), read_only=True) as connection:
-        ((last,),) = connection.execute("select last_hour_utc from marts.publication").fetchall()
+    ((last,),) = asked(warehouse.published, "select last_hour_utc from marts.publication")
     return int((last.date() - horizon.date()).days)
 
 
@@ -118,11 +117,6 @@ def forget_readers(warehouse: Warehouse) -> None:
     expire(warehouse)
 
 
-def one(path: Path, query: str) -> list[tuple]:
-    with duckdb.connect(str(path), read_only=True) as connection:
-        return connection.execute(query).fetchall()
-
-
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", seeds(1))
 def test_no_number_moves(seed: int, tmp_path: Path) -> None:
@@ -136,23 +130,23 @@ def test_no_number_moves(seed: int, tmp_path: Path) -> None:
     before = build(warehouse).publication
     days = days_to(horizon, warehouse)
     is_old = f"hour_utc < timestamp '{horizon}'"
-    ((old, young),) = one(before.path, f"select count(*) filter ({is_old}), count(*) filter (not {is_old}) from marts.fct_drive_hours")
+    ((old, young),) = asked(before.path, f"select count(*) filter ({is_old}), count(*) filter (not {is_old}) from marts.fct_drive_hours")
     assert old and young
 
     would = prune(warehouse, days, is_dry_run=True)
     assert would.before_utc == horizon and would.row_count >= old
-    assert one(warehouse.published, "select pruned_before_utc from marts.publication") == [(None,)]
+    assert asked(warehouse.published, "select pruned_before_utc from marts.publication") == [(None,)]
     done = prune(warehouse, days)
     assert (done.before_utc, done.row_count, done.raw_row_count) == (horizon, would.row_count, would.raw_row_count)
     assert differences(before.path, warehouse.published, KEPT) == []
-    assert one(warehouse.published, "select pruned_before_utc from marts.publication") == [(horizon,)]
-    ((left, first),) = one(warehouse.published, "select count(*), min(hour_utc) from marts.fct_drive_hours")
+    assert asked(warehouse.published, "select pruned_before_utc from marts.publication") == [(horizon,)]
+    ((left, first),) = asked(warehouse.published, "select count(*), min(hour_utc) from marts.fct_drive_hours")
     assert (left, first >= horizon) == (young, True)
     if IS_LONG:
         check_sums(warehouse)
     assert reconcile(warehouse) == []
     again = prune(warehouse, days)
-    assert again.is_there and one(warehouse.published, "select publication_id from marts.publication") == [
+    assert again.is_there and asked(warehouse.published, "select publication_id from marts.publication") == [
         (done.publication.publication_id,)
     ]
 
@@ -168,7 +162,7 @@ def test_no_number_moves(seed: int, tmp_path: Path) -> None:
     known = {name: rows for name, rows in marts.items() if name not in ("rejected_records", "ingested_files")}
     assert compare(known, warehouse.published) == []
     assert [problem for problem in collect_status(warehouse).problems if "do not add up" in problem] == []
-    ((rejected,),) = one(warehouse.published, f"select count(*) from marts.rejected_records where reason = '{PRUNED}'")
+    ((rejected,),) = asked(warehouse.published, f"select count(*) from marts.rejected_records where reason = '{PRUNED}'")
     assert rejected == len(wrong)
     if not IS_LONG:
         return
@@ -177,7 +171,7 @@ def test_no_number_moves(seed: int, tmp_path: Path) -> None:
     assert compare_study(study(compute(folders), read_references(), timezones(folders)), warehouse.published) == []
     # again, nearer: the rest of what was moved back goes
     assert prune(warehouse, LEAST_DAYS).row_count
-    nearer = one(warehouse.published, "select pruned_before_utc from marts.publication")[0][0]
+    nearer = asked(warehouse.published, "select pruned_before_utc from marts.publication")[0][0]
     assert nearer > horizon
     known = without_hours_before(nearer, known)
     assert compare(known, warehouse.published) == []
@@ -233,6 +227,5 @@ def test_a_killed_prune_is_simply_done_again(tmp_path: Path) -> None:
         forks.run("build", "--daily", *option)
         forks.run("prune", "--older-than", f"{days_to(horizon, warehouse)}d", "--yes", *option)
         assert compare(ends[1], warehouse.published) == [], f"killed in {phase}, step {step}"
-        assert one(warehouse.published, "select pruned_before_utc from marts.publication") == [(horizon,)]
+        assert asked(warehouse.published, "select pruned_before_utc from marts.publication") == [(horizon,)]
         shutil.rmtree(warehouse.root)
-    forks.close()
