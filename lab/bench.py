@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from lab.simulate import simulate
-from lab.simulate.draft import Draft
+from lab.simulate.draft import Draft, filefrag
 from workbench.measure import DRIVETAIL, Cost, measure
 from workbench.parts import Bound, Section, Setting
 
@@ -44,26 +44,19 @@ is_default = true
 def write_trace(out: Path, lines: int) -> None:
     """A bundle with a trace of `lines` lines (a multiple of five), and the maps of its files."""
     random = np.random.default_rng(1)
-    starts, maps = [], ["Filesystem type is: ef53"]
+    starts: list[np.ndarray] = []
+    files: dict[str, list[tuple[int, int]]] = {}
     at = 80_000
     for file, count in enumerate(EXTENTS):
         cuts = np.sort(random.choice(np.arange(SLOW_REQUESTS, FILE_REQUESTS), count - 1, replace=False))
         ends = [0, *cuts.tolist(), FILE_REQUESTS]
         blocks = REQUEST_SECTORS // 8
-        maps.append(
-            f"File size of /d/file_{file} is {FILE_REQUESTS * REQUEST_SECTORS * 512} ({FILE_REQUESTS * blocks} blocks of 4096 bytes)"
-        )
         first = np.empty(FILE_REQUESTS, np.int64)
-        for extent, (low, high) in enumerate(pairwise(ends)):
-            physical = at // 8
-            maps.append(
-                f"{extent:>4}: {low * blocks:>8}..{high * blocks - 1:>8}: {physical:>10}..{physical + (high - low) * blocks - 1:>10}: "
-                f"{(high - low) * blocks:>6}: {'last,eof' if extent == count - 1 else ''}"
-            )
+        for low, high in pairwise(ends):
+            files.setdefault(f"/d/file_{file}", []).append((at // 8, (high - low) * blocks))
             first[low:high] = at + np.arange(high - low) * REQUEST_SECTORS
             at += (high - low) * REQUEST_SECTORS + 8_000
         starts.append(first)
-        maps.append(f"/d/file_{file}: {count} extents found")
     order = np.concatenate(starts)
     requests = lines // len(STAGES)
     sectors = np.resize(order, requests)
@@ -73,7 +66,7 @@ def write_trace(out: Path, lines: int) -> None:
     issued = 5_000_000_000 + np.cumsum(latency * 55 // 100)
     times = np.concatenate([issued + (latency if ahead is None else ahead) for ahead, _, _ in STAGES])
     place = np.argsort(times, kind="stable")
-    draft = Draft(MANIFEST, {"trace.txt": "", "filefrag.txt": "\n".join(maps) + "\n"})
+    draft = Draft(MANIFEST, {"trace.txt": "", "filefrag.txt": filefrag(files)})
     for name, tool in (("trace.txt", "blkparse"), ("filefrag.txt", "filefrag")):
         draft.runs.append({"file": name, "tool": tool, "config_id": "buffered", "run_number": 1})
     draft.save(out)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import random
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean, stdev
@@ -13,6 +14,10 @@ from typing import Any
 import polars as pl
 
 from lab.bundle import MANIFEST_FILE, RUN_COLUMNS, RUNS_FILE
+
+BLOCK_BYTES = 4096
+Event = tuple[int, str, str, str, str]
+"""Of a block trace: time (ns), device, action, rwbs, and the rest of the line."""
 
 
 @dataclass
@@ -57,3 +62,30 @@ def with_moments(rng: random.Random, middle: float, spread: float, count: int) -
     drawn = [rng.gauss(0, 1) for _ in range(count)]
     centre, width = mean(drawn), stdev(drawn)
     return [middle + spread * (value - centre) / width for value in drawn]
+
+
+def filefrag(files: Mapping[str, Sequence[tuple[int, int]]]) -> str:
+    """What `filefrag -v` prints. files: path -> first block and blocks of each extent."""
+    lines = ["Filesystem type is: ef53"]
+    for path, extents in files.items():
+        blocks = sum(length for _, length in extents)
+        lines.append(f"File size of {path} is {blocks * BLOCK_BYTES} ({blocks} blocks of {BLOCK_BYTES} bytes)")
+        lines.append(" ext:     logical_offset:        physical_offset: length:   expected: flags:")
+        logical, end = 0, 0
+        for index, (first, length) in enumerate(extents):
+            expected = f"{end:>10}:" if index and first != end else " " * 11
+            ranges = f"{logical:>8}..{logical + length - 1:>8}: {first:>10}..{first + length - 1:>10}"
+            lines.append(f"{index:>4}: {ranges}: {length:>6}: {expected} {'last,eof' if index == len(extents) - 1 else ''}")
+            logical, end = logical + length, first + length
+        lines.append(f"{path}: {len(extents)} extents found")
+    return "\n".join(lines) + "\n"
+
+
+def block_lines(events: Iterable[Event], *, is_numbered: bool = False) -> list[str]:
+    """Events as the kernel's tracer `blk` prints them, in this order. is_numbered: as blkparse does."""
+    lines = []
+    for number, (at, device, action, rwbs, rest) in enumerate(events, 1):
+        sequence = f"{number:>9}" if is_numbered else ""
+        seconds, ns = divmod(at, 10**9)
+        lines.append(f"{device:>7} {number % 4:>2}{sequence} {seconds:>5}.{ns:09d} {19146:>5} {action:>2} {rwbs:>3} {rest}")
+    return lines

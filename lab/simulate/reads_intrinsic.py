@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from lab.simulate.draft import Draft
+from lab.simulate.draft import Draft, Event, block_lines, filefrag
 
 DEFAULTS: dict[str, Any] = {
     "experiment_id": "reads-intrinsic",
@@ -31,8 +31,6 @@ runs."""
 
 DEVICE, OTHER = "8,16", "8,0"
 BLOCK_SECTORS = 8
-Event = tuple[int, str, str, str, str]
-"""Time (ns), device, action, rwbs, and the rest of the line."""
 
 
 def write(draft: Draft, parameters: dict[str, Any], seed: int) -> None:
@@ -72,21 +70,13 @@ def _placed(rng: random.Random, parameters: dict[str, Any]) -> list[list[int]]:
 
 
 def _maps(parameters: dict[str, Any], extents: list[list[int]]) -> str:
-    lines = ["Filesystem type is: ef53"]
-    for number, (sizes, firsts) in enumerate(zip(parameters["extents_requests"], extents, strict=True)):
-        lengths = [size * parameters["request_sectors"] // BLOCK_SECTORS for size in sizes]
-        lines.append(f"File size of mnt/file_{number} is {sum(lengths) * 4096} ({sum(lengths)} blocks of 4096 bytes)")
-        lines.append(" ext:     logical_offset:        physical_offset: length:   expected: flags:")
-        logical = 0
-        for index, (length, first) in enumerate(zip(lengths, firsts, strict=True)):
-            physical = first // BLOCK_SECTORS
-            flags = "last,eof" if index == len(lengths) - 1 else ""
-            lines.append(
-                f"{index:>4}: {logical:>8}..{logical + length - 1:>8}: {physical:>10}..{physical + length - 1:>10}: {length:>6}:             {flags}"  # noqa: E501
-            )
-            logical += length
-        lines.append(f"mnt/file_{number}: {len(lengths)} extents found")
-    return "\n".join(lines) + "\n"
+    blocks = parameters["request_sectors"] // BLOCK_SECTORS
+    return filefrag(
+        {
+            f"mnt/file_{number}": [(first // BLOCK_SECTORS, requests * blocks) for requests, first in zip(sizes, firsts, strict=True)]
+            for number, (sizes, firsts) in enumerate(zip(parameters["extents_requests"], extents, strict=True))
+        }
+    )
 
 
 def _events(rng: random.Random, parameters: dict[str, Any], draft: Draft, run: int, extents: list[list[int]]) -> list[Event]:
@@ -155,13 +145,8 @@ def _beside(rng: random.Random, events: list[Event]) -> None:
 
 
 def _printed(rng: random.Random, events: list[Event], tool: str, is_awkward: bool) -> str:
-    events = sorted(events, key=lambda event: event[0])
     lines = [] if tool == "blkparse" else ["# tracer: blk", "#", "# DEV   CPU TIMESTAMP     PID ACT FLG"]
-    body = []
-    for number, (at, device, action, rwbs, rest) in enumerate(events, 1):
-        sequence = f"{number:>9}" if tool == "blkparse" else ""
-        seconds, ns = divmod(at, 10**9)
-        body.append(f"{device:>7} {number % 4:>2}{sequence} {seconds:>5}.{ns:09d} {19146:>5} {action:>2} {rwbs:>3} {rest}")
+    body = block_lines(sorted(events, key=lambda event: event[0]), is_numbered=tool == "blkparse")
     if is_awkward:  # processors print one after the other
         for place in range(0, len(body) - 6, 50):
             block = body[place : place + 6]

@@ -9,9 +9,10 @@ file stays slow.
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 from typing import Any, NamedTuple
 
-from lab.simulate.draft import Draft, with_moments
+from lab.simulate.draft import BLOCK_BYTES, Draft, filefrag, with_moments
 
 DEFAULTS: dict[str, Any] = {
     "experiment_id": "reads-modes",
@@ -41,7 +42,6 @@ DEFAULTS: dict[str, Any] = {
 0, or a list of several. Fragmented files are kept apart: in turn they would look like a temporal slowdown.
 """
 CONFIGS = ("buffered", "direct")
-BLOCK_BYTES = 4096
 STARTED, STARTED_AT = 1_767_607_200, "2026-01-05T10:00:00Z"
 
 
@@ -141,25 +141,15 @@ def _reads(rng: random.Random, parameters: dict[str, Any], times: list[float], s
 
 
 def _maps(rng: random.Random, parameters: dict[str, Any]) -> str:
-    blocks, physical, lines = parameters["file_bytes"] // BLOCK_BYTES, 50_000, ["Filesystem type is: ef53"]
+    blocks, physical = parameters["file_bytes"] // BLOCK_BYTES, 50_000
+    files: dict[str, list[tuple[int, int]]] = {}
     for number, count in enumerate(parameters["extents"]):
-        cuts = sorted(rng.sample(range(1, blocks), count - 1))
-        ends = [0, *cuts, blocks]
-        name = f"/data/file_{number}"
-        lines.append(f"File size of {name} is {parameters['file_bytes']} ({blocks} blocks of {BLOCK_BYTES} bytes)")
-        lines.append(" ext:     logical_offset:        physical_offset: length:   expected: flags:")
-        for extent in range(count):
-            length = ends[extent + 1] - ends[extent]
-            flags = "last,eof" if extent == count - 1 else ""
-            expected = f"{physical:>10}:" if extent else " " * 11
+        ends = [0, *sorted(rng.sample(range(1, blocks), count - 1)), blocks]
+        for start, end in pairwise(ends):
             physical += rng.randrange(100, 1000)
-            lines.append(
-                f"{extent:>4}: {ends[extent]:>8}..{ends[extent + 1] - 1:>8}: {physical:>10}..{physical + length - 1:>10}: {length:>6}: "
-                f"{expected} {flags}"
-            )
-            physical += length
-        lines.append(f"{name}: {count} extents found")
-    return "\n".join(lines) + "\n"
+            files.setdefault(f"/data/file_{number}", []).append((physical, end - start))
+            physical += end - start
+    return filefrag(files)
 
 
 def _manifest(parameters: dict[str, Any]) -> str:

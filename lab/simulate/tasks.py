@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from lab.simulate.draft import Draft
+from lab.simulate.draft import Draft, Event, block_lines
 
 DEFAULTS: dict[str, Any] = {
     "experiment_id": "tasks",
@@ -65,15 +65,14 @@ def _tasks(rng: random.Random, parameters: dict[str, Any], count: int, cycle_s: 
 
 def _trace(parameters: dict[str, Any], count: int, cycle_s: float) -> str:
     """Requests back to back while a task reads."""
-    lines, sector = ["# tracer: blk", "#"], 4096
+    events: list[Event] = []
+    latency_ns, sector = parameters["latency_ms"] * 10**6, 4096
     for number in range(count):
         for request in range(round(parameters["read_s"] * 1000 / parameters["latency_ms"])):
-            at_ms = round(number * cycle_s * 1000) + request * parameters["latency_ms"]
-            for action, time_ms in (("D", at_ms), ("C", at_ms + parameters["latency_ms"])):
-                end = "[java]" if action == "D" else "[0]"
-                lines.append(f"{DEVICE:>7}  0 {time_ms // 1000:>5}.{time_ms % 1000:03d}000000 15452 {action:>2}   R {sector} + 2048 {end}")
+            at = round(number * cycle_s * 1000) * 10**6 + request * latency_ns
+            events += [(at, DEVICE, "D", "R", f"{sector} + 2048 [java]"), (at + latency_ns, DEVICE, "C", "R", f"{sector} + 2048 [0]")]
             sector += 2048
-    return "\n".join(lines) + "\n"
+    return "\n".join(["# tracer: blk", "#", *block_lines(events)]) + "\n"
 
 
 def _manifest(parameters: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from lab.simulate.draft import Draft
+from lab.simulate.draft import Draft, Event, block_lines, filefrag
 
 DEFAULTS: dict[str, Any] = {
     "experiment_id": "writers",
@@ -77,7 +77,7 @@ def _places(rng: random.Random, parameters: dict[str, Any], writers: int) -> lis
 
 def _trace(rng: random.Random, parameters: dict[str, Any], places: list[Place]) -> str:
     size, now = parameters["request_sectors"], 7_000_000_000
-    events: list[tuple[int, str, str, str, str]] = []
+    events: list[Event] = []
     end = None
     for _, sector in places:
         seek_us = parameters["seek_us"] if sector != end else 0.0
@@ -91,35 +91,24 @@ def _trace(rng: random.Random, parameters: dict[str, Any], places: list[Place]) 
             events += [(now + 3, OTHER, "D", "R", "80000 + 8 [dd]"), (now + 5_000, OTHER, "C", "R", "80000 + 8 [0]")]
         # some requests overlap, some leave the device idle for longer than a second
         now += round(latency * rng.choice([0.5, 1.0, 1.5])) if rng.random() < 1 - parameters["pause_ratio"] else 2_500_000_000
-    lines = ["# tracer: blk", "#"]
-    for number, (time, device, action, rwbs, rest) in enumerate(sorted(events)):
-        seconds, ns = divmod(time, 10**9)
-        lines.append(f"{device:>7} {number % 2:>2} {seconds:>5}.{ns:09d} {15452:>5} {action:>2} {rwbs:>3} {rest}")
-    return "\n".join(lines) + "\n"
+    return "\n".join(["# tracer: blk", "#", *block_lines(sorted(events))]) + "\n"
 
 
 def _maps(parameters: dict[str, Any], places: list[Place], writers: int, draft: Draft, config: str, run: int) -> str:
     """`filefrag -v` of the files: what follows without a gap is one extent."""
-    blocks, lines = parameters["request_sectors"] // BLOCK_SECTORS, ["Filesystem type is: ef53"]
+    blocks = parameters["request_sectors"] // BLOCK_SECTORS
+    files = {}
     for writer in range(writers):
-        extents: list[list[int]] = []
+        extents: list[tuple[int, int]] = []
         for first in (sector // BLOCK_SECTORS for number, sector in places if number == writer):
             if extents and sum(extents[-1]) == first:
-                extents[-1][1] += blocks
+                extents[-1] = extents[-1][0], extents[-1][1] + blocks
             else:
-                extents.append([first, blocks])
-        total, name, logical = sum(length for _, length in extents), f"/mnt/w{writer}", 0
-        lines.append(f"File size of {name} is {total * 4096} ({total} blocks of 4096 bytes)")
-        lines.append(" ext:     logical_offset:        physical_offset: length:   expected: flags:")
-        for index, (first, length) in enumerate(extents):
-            flags = "last,eof" if index == len(extents) - 1 else ""
-            ranges = f"{logical:>8}..{logical + length - 1:>8}: {first:>10}..{first + length - 1:>10}"
-            lines.append(f"{index:>4}: {ranges}: {length:>6}:             {flags}")
-            logical += length
-        lines.append(f"{name}: {len(extents)} extents found")
+                extents.append((first, blocks))
+        files[f"/mnt/w{writer}"] = extents
         row = {"config_id": config, "run_number": run, "file_name": f"w{writer}", "extent_count": len(extents)}
         draft.truth["planted_extents"].append(row)
-    return "\n".join(lines) + "\n"
+    return filefrag(files)
 
 
 def _counters(rng: random.Random, parameters: dict[str, Any], draft: Draft, config: str, run: int) -> str:

@@ -17,6 +17,7 @@ from lab.build import build_lab
 from lab.landing import ingest_bundle
 from lab.pages.write import write_lab
 from lab.run.recording import LOCK
+from lab.simulate.draft import filefrag
 from lab.tests.bundles import BENCH, lab, rows, status, write_bundle
 
 pytestmark = pytest.mark.xdist_group("lab")
@@ -60,10 +61,7 @@ def reads(folder: Path, name: str, speeds: list[float], *, pause_after: int = 0)
         seconds = 64e6 / speed
         lines.append(f"f{number % 2},{at:.6f},{at + seconds:.6f},64000000")
         at += seconds + (300 if pause_after and number % pause_after == pause_after - 1 else 0.1)
-    maps = "Filesystem type is: ef53\n" + "".join(
-        f"File size of /m/f{number} is 4096000 (1000 blocks of 4096 bytes)\n   0:  0..  999:  {place}..  {place + 999}:  1000:\n"
-        for number, place in enumerate((5000, 9000))
-    )
+    maps = filefrag({f"/m/f{number}": [(place, 1000)] for number, place in enumerate((5000, 9000))})
     manifest = MANIFEST.format(name, "read_variability", 1) + config("steady", "is_default = true")
     return write_bundle(
         folder, {"r.csv": "\n".join(lines) + "\n", "m.txt": maps}, ["r.csv,file-reads,steady,1", "m.txt,filefrag,steady,1"], manifest
@@ -75,12 +73,9 @@ def writers(folder: Path) -> Path:
     files, listed, at = {}, [], 1000
     for name, blocks, extents, bytes_per_s in (("one", 2048, 2, 3e8), ("three", 1024, 2, 2e8), ("pre", 1024, 1, 2.5e8)):
         for run in (1, 2):
-            lines = [f"File size of /m/x is {blocks * 4096} ({blocks} blocks of 4096 bytes)"]
             each = blocks // extents
-            for extent in range(extents):
-                lines.append(f"  {extent}: {extent * each}.. {(extent + 1) * each - 1}: {at}.. {at + each - 1}: {each}:")
-                at += each + 64
-            files[f"{name}{run}.txt"] = "\n".join(lines) + "\n"
+            files[f"{name}{run}.txt"] = filefrag({"/m/x": [(at + extent * (each + 64), each) for extent in range(extents)]})
+            at += extents * (each + 64)
             files[f"{name}{run}.csv"] = f"benchmark,test,parameter,value,unit\nwriters,write,1,{bytes_per_s + run},B/s\n"
             listed += [f"{name}{run}.txt,filefrag,{name},{run}", f"{name}{run}.csv,bench,{name},{run}"]
     factors = "[configs.factors]\nfallocate = {}\nwriters = {}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import random
 from collections import defaultdict
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from engine.warehouse import Warehouse
 from lab.build import build_lab
 from lab.landing import ingest_bundle
+from lab.simulate.draft import filefrag
 from lab.tests import plain_reads
 from lab.tests.bundles import HEADER, rows, write_bundle
 from lab.tests.plain_reads import Row
@@ -56,18 +58,14 @@ type = "ext4"
 
 def _maps(rng: random.Random) -> str:
     """Two files that are whole, two that are not; two of a number of extents have a spread."""
-    lines, at = ["Filesystem type is: ef53"], 1000
-    most = rng.randrange(3, 9)
+    files: dict[str, list[tuple[int, int]]] = {}
+    at, most = 1000, rng.randrange(3, 9)
     for file, count in enumerate((2, rng.choice([1, 2]), most, rng.choice([3, most]))):
-        ends = [0, *sorted(rng.sample(range(150, BLOCKS - 100, 100), count - 1)), BLOCKS]
-        lines.append(f"File size of /mnt/f{file} is {BLOCKS * 4096} ({BLOCKS} blocks of 4096 bytes)")
-        for extent in range(count):
-            length = ends[extent + 1] - ends[extent]
+        for start, end in pairwise([0, *sorted(rng.sample(range(150, BLOCKS - 100, 100), count - 1)), BLOCKS]):
             at += rng.randrange(1, 300)
-            lines.append(f"{extent:>4}: {ends[extent]:>8}..{ends[extent + 1] - 1:>8}: {at:>10}..{at + length - 1:>10}: {length:>6}:  ")
-            at += length
-        lines.append(f"/mnt/f{file}: {count} extents found")
-    return "\n".join(lines) + "\n"
+            files.setdefault(f"/mnt/f{file}", []).append((at, end - start))
+            at += end - start
+    return filefrag(files)
 
 
 def _reads(rng: random.Random, *, is_slow: bool, factor: float = 1.0) -> str:

@@ -15,7 +15,7 @@ from lab.build import build_lab
 from lab.landing import ingest_bundle
 from lab.pages.write import write_lab
 from lab.simulate import reads_intrinsic, simulate
-from lab.simulate.draft import Draft
+from lab.simulate.draft import Draft, Event, block_lines
 from lab.tests import plain_reads
 from lab.tests.bundles import HEADER, SAMPLES, held_alike, in_parts, rows, write_bundle
 
@@ -43,15 +43,13 @@ device_id = "d"
 """
 
 
-def printed(events: list[reads_intrinsic.Event], tool: str) -> str:
+def printed(events: list[Event], tool: str) -> str:
     """The same events as a tool prints them; those of no range have the sector that is none."""
+    if tool in ("blkparse", "ftrace"):
+        return "\n".join(block_lines(events, is_numbered=tool == "blkparse")) + "\n"
     lines = []
-    for number, (at, device, action, rwbs, rest) in enumerate(events, 1):
+    for at, device, action, rwbs, rest in events:
         seconds, ns = divmod(at, 10**9)
-        if tool in ("blkparse", "ftrace"):
-            sequence = f"{number:>9}" if tool == "blkparse" else ""
-            lines.append(f"{device:>7} {number % 4:>2}{sequence} {seconds:>5}.{ns:09d} {814:>5} {action:>2} {rwbs:>3} {rest}")
-            continue
         held, who = rest.removesuffix("]").split("[")
         held = held.strip() if "+" in held else f"{2**64 - 1} + 0"
         command = {"D": "4096 () ", "C": "() ", "R": "() "}.get(action, "")
