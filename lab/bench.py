@@ -19,13 +19,13 @@ from workbench.measure import DRIVETAIL, Cost, measure
 from workbench.parts import Bound, Section, Setting
 
 EXTENTS = (2, 2, 3, 2, 4, 2, 3, 29)
-"""Of each file that the trace reads in turn."""
+"""Extents of each file that the trace reads in turn (count)."""
 FILE_REQUESTS, REQUEST_SECTORS = 2048, 256
-"""Of 128 KiB: a file is of 256 MiB."""
+"""Requests of a file, and sectors of a request: 128 KiB, so a file has 256 MiB."""
 STAGES = ((-5_000, "Q", "[dd]"), (-4_000, "G", "[dd]"), (-1_000, "I", "[dd]"), (0, "D", "[kworker/0:1H]"), (None, "C", "[0]"))
 """Lines of a request: time from its issue (ns; None: its latency), action, who did it."""
 SLOW_REQUESTS = 20
-"""Of three times the latency at the start of each extent."""
+"""Requests at the start of each extent that take three times as long."""
 CHUNK_LINES = 1_000_000
 MANIFEST = """format = 1
 experiment_id = "trace"

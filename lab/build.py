@@ -29,7 +29,7 @@ from lab.version import lab_models, lab_version
 
 @dataclass(frozen=True)
 class LabSummary:
-    """What one lab build did: the experiments that it computed, all that it published, and the publication."""
+    """Result of one lab build: the experiments that it computed, all that it published, and the publication."""
 
     computed: list[str]
     experiments: list[str]

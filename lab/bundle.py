@@ -119,7 +119,7 @@ def open_bundle(place: Path) -> Iterator[Bundle]:
 
 
 def bundles_in(place: Path) -> list[Path]:
-    """The bundles in a folder that is none itself, such as that of `lab simulate papers`; else the place as it was given."""
+    """The bundles in a folder that is not one itself, such as that of `lab simulate papers`; else the place as it was given."""
     if not place.is_dir() or (place / MANIFEST_FILE).exists():
         return [place]
     return sorted(path.parent for path in place.glob(f"*/{MANIFEST_FILE}")) or [place]

@@ -1,4 +1,4 @@
-"""What a bundle may say, and the tables of the lab's raw store with their columns.
+"""Values that a bundle may have, and the tables of the lab's raw store with their columns.
 
 Every table has `experiment_id` and `delivery_seq` (from 1, of that experiment). A table that a tool fills also has `listing`, the row of
 runs.csv that its file is listed in (from 1).

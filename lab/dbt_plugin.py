@@ -10,7 +10,7 @@ from lab.statistics import register
 
 
 class Plugin(BasePlugin):  # type: ignore[misc]
-    """What dbt asks for functions."""
+    """Plugin that gives dbt the functions of the lab."""
 
     def configure_connection(self, conn: Any) -> None:
         """Register the functions on a connection."""

@@ -41,7 +41,7 @@ Run = tuple[str, str, int | None]
 
 @dataclass
 class Landed:
-    """What became of one bundle. `files`: a row of FILES for each row of runs.csv that is new; `known`: number of those that were not."""
+    """Outcome of one bundle. `files`: a row of FILES for each row of runs.csv that is new; `known`: number of those that were not."""
 
     place: Path
     experiment_id: str
@@ -213,7 +213,7 @@ def _new_listings(bundle: Bundle, earlier: list[Path], summary: Landed, versione
 
 
 def _digest(listing: Listing) -> str:
-    """Of what a row of runs.csv says and of the file's bytes."""
+    """Digest of a row of runs.csv and of the bytes of its file."""
     said = [
         listing.file, listing.tool, listing.config_id, listing.phase, listing.run_number, listing.pass_, listing.offset_s,
         listing.device_id, listing.process_count, listing.reason, listing.sha256 or listing.message,

@@ -24,7 +24,7 @@ NOT_READ = {
 }  # fmt: skip
 _BLOCK_BYTES = 1 << 20
 _HEAD_BYTES = 21
-"""Of a block of Spark: its mark, how it is packed, its sizes, and a checksum."""
+"""Head of a block of Spark: its mark, how it is packed, its sizes, and a checksum."""
 _MOST_BLOCK_BYTES = 64 << 20
 
 
@@ -70,7 +70,7 @@ def _frames(path: Path) -> Iterator[bytes]:
 
 
 def _blocks(source: IO[bytes]) -> Iterator[bytes]:
-    """What LZ4BlockOutputStream of Java wrote. A log whose application still runs, or was killed, ends without the last, empty block."""
+    """Blocks of Java's LZ4BlockOutputStream. A log whose application still runs, or was killed, ends without the last, empty block."""
     codec = pa.Codec("lz4_raw")
     source.seek(0)
     while head := source.read(_HEAD_BYTES):

@@ -36,7 +36,7 @@ def commands() -> Iterable[click.Command]:
 
 
 def benches() -> Mapping[str, Callable[..., Any]]:
-    """What the lab's own costs are."""
+    """Benchmarks of the lab's own costs."""
     from lab.bench import bench_lab, bench_tolerance
 
     return {"tolerance": bench_tolerance, "lab": bench_lab}

@@ -75,9 +75,9 @@ def choose(
 def chosen(
     points: Sequence[Row], floor: float | None, ceiling: float | None, ceiling_p99: float | None = None, *, is_conservative: bool = False
 ) -> Row | None:
-    """Of the points of one configuration, from the smallest buffer: the smallest that reaches a floor (kB/s), the largest that keeps a
-    ceiling of the mean, or of the 99th percentile (us), the smallest that does all; without a limit the one with the greatest ratio. None
-    where none does, and where the percentile was not measured.
+    """Choose a point of one configuration; `points` begin at the smallest buffer. It is the smallest that reaches a floor (kB/s), the
+    largest that keeps a ceiling of the mean, or of the 99th percentile (us), the smallest that does all; without a limit the one with the
+    greatest ratio. None where none does, and where the percentile was not measured.
 
     is_conservative: hold the limits against the mean less, or plus, one standard deviation.
     """

@@ -1,4 +1,4 @@
-"""What SQL cannot: distributions of statistics, as functions that the models of the lab call. SciPy and statsmodels compute them, once
+"""Statistics that SQL cannot compute: distributions, as functions that the models of the lab call. SciPy and statsmodels compute them, once
 they are asked.
 
 Whatever runs the models of the lab registers them on its connection. To add one, write a function of NumPy arrays and its line in
@@ -72,14 +72,14 @@ def runs_to_detect(effect: Array, p: Array, power: Array) -> Array:
 def _runs(test: Any, effect: float, p: float, power: float) -> float:
     if not effect > 0:
         return np.nan
-    # a root of so many runs, or so few, statsmodels does not find
+    # statsmodels finds no root for very large or very small effects
     if effect > MOST_EFFECT or test.power(effect, 2, p) >= power:
         return 2.0
     return float(np.ceil(test.solve_power(effect_size=effect, alpha=p, power=power))) if effect > LEAST_EFFECT else np.nan
 
 
 FUNCTIONS: tuple[Callable[..., Array], ...] = (student_two_sided_p, student_quantile, median_rank, detectable_effect, runs_to_detect)
-"""What SQL may call by its name. Null where an argument is, NaN where there is no such number."""
+"""Functions that SQL may call by name. Null where an argument is, NaN where there is no such number."""
 
 
 def register(connection: Any) -> None:

@@ -38,7 +38,7 @@ where experiment_id = ? group by config_id, benchmark order by all
 
 
 def collect(warehouse: Warehouse, experiment: str | None) -> list[Row]:
-    """What there is of each experiment, or of one. Raises: QueryError for one that has not landed."""
+    """State of each experiment, or of one. Raises: QueryError for one that has not landed."""
     landed = list_experiments(warehouse.root)
     if experiment is not None and experiment not in landed:
         known = f"there are {', '.join(landed)}" if landed else "none has landed: `drivetail lab ingest BUNDLE`"
@@ -53,7 +53,7 @@ def collect(warehouse: Warehouse, experiment: str | None) -> list[Row]:
 
 
 def _not_built(warehouse: Warehouse, name: str) -> Row:
-    """What is known before a build: which files were refused."""
+    """State before the first build: the files that were refused."""
     return {"experiment_id": name, "is_built": False, "refused": refused_files(warehouse.root, name)}
 
 

@@ -67,7 +67,7 @@ limit $most
 
 @dataclass(frozen=True)
 class Question:
-    """What to simulate: the options of `drivetail toleraid run`. `data_drives`: None for the commonest of the fleet, or the paper's 6."""
+    """Simulation to run: the options of `drivetail toleraid run`. `data_drives`: None for the commonest of the fleet, or the paper's 6."""
 
     slowdowns: str = "fleet"
     kind: str | None = None
@@ -165,7 +165,7 @@ def _digest(content: str | bytes) -> str:
 
 @contextmanager
 def _saved(path: Path | None, experiment: Experiment) -> Any:
-    """What takes each block of requests and writes it to a Parquet file; None where nothing is to be saved."""
+    """Function that writes each block of requests to a Parquet file; None where nothing is to be saved."""
     if path is None:
         yield None
         return
@@ -318,7 +318,7 @@ COLUMNS: Columns = {
 
 
 def runs_table(rows: Sequence[Row]) -> str:
-    """What each policy did in one run, as a table for the terminal."""
+    """Results of each policy in one run, as a table for the terminal."""
     first = rows[0]
     partial = f"; {first['partial_requests']:,} reads that do not touch every data drive are left out" if first["partial_requests"] else ""
     head = f"Run {first['run_id']} of {first['distribution_id']}: {first['data_drives']} data drives, {first['parity']} parity{partial}"

@@ -207,7 +207,7 @@ def simulate_bundle(scenario: str, out: Path, seed: int, parameters: Path | None
       reads-intrinsic        block traces of files in several extents
       reads-modes            files read for hours, buffered and direct
       reads-temporal-time    all reads are slow for a while, every 130 minutes
-      reads-temporal-writes  all reads are slow for a while, each time so many bytes are written
+      reads-temporal-writes  all reads are slow for a while, each time a number of bytes is written
       reads-permanent        a file becomes slow for good
       writers                1, 2 and 4 concurrent writers: traces, maps of files, counters
       tasks                  nodes whose slots wait between tasks, and the rhythm of a disk

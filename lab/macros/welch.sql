@@ -1,4 +1,4 @@
-{#- Of two samples with `n`, `variance` (n - 1) as columns of the relations a and b. Null where one has fewer than 2, or both do not vary. -#}
+{#- Welch's test of two samples: relations a and b with the columns `n`, `variance` (n - 1). Null where one has fewer than 2, or both do not vary. -#}
 {#- Standard error of the difference of their means, each with its own variance. -#}
 {% macro welch_error(a, b) -%}
 case when {{ has_welch(a, b) }} then sqrt({{ a }}.variance / {{ a }}.n + {{ b }}.variance / {{ b }}.n) end

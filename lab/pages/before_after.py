@@ -29,7 +29,7 @@ AMPLIFICATION = "select * from lab.fct_write_amplification where experiment_id =
 
 
 def part(connection: duckdb.DuckDBPyConnection, experiment: Row, other: Row | None) -> dict[str, Any]:
-    """What the page of such an experiment holds."""
+    """Values that the page of such an experiment shows."""
     name = experiment["experiment_id"]
     cells = fetch(connection, CELLS, [name])
     shown = [row for row in cells if row["verdict"] != "no data"]
@@ -101,7 +101,7 @@ def _is_shown(row: Row) -> bool:
 
 
 def _cannot_say(cells: Sequence[Row], without: Sequence[Row], judged: Sequence[Row]) -> str:
-    """What the runs can show, and how many more would show a change of the margin."""
+    """Smallest change that the runs can show, and how many more would show a change of the margin."""
     if not cells:
         all_ = len(without) + len(judged)
         return f"Cannot say: {len(without)} of {all_} cells lack two results before and after; the others are not slower."

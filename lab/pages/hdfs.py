@@ -57,7 +57,7 @@ GAINS = {
 
 
 def part(connection: duckdb.DuckDBPyConnection, experiment: Row, other: Row | None) -> dict[str, Any]:
-    """What the page of such an experiment holds."""
+    """Values that the page of such an experiment shows."""
     name = experiment["experiment_id"]
     scaling, replays, models = (fetch(connection, query, [name]) for query in (SCALING, REPLAYS, MODELS))
     beside = fetch(connection, SCALING, [other["experiment_id"]]) if other is not None else []
@@ -118,7 +118,7 @@ def _run(config: str, phase: str, number: int) -> str:
 def _answer(
     scaling: Sequence[Row], preallocation: Sequence[Row], patterns: Sequence[Row], replays: Sequence[Row], models: Sequence[Row]
 ) -> list[str]:
-    """What keeps the disks from being used, and what the experiment cannot say of it."""
+    """Reasons why the disks are not used fully, and questions that the experiment cannot answer."""
     said = []
     for row in scaling[-1:] if len(scaling) > 1 else []:
         single = next((one for one in scaling if one["writers"] == 1), None)
@@ -173,7 +173,7 @@ def _speeds(scaling: Sequence[Row]) -> list[str]:
 
 
 def _preallocated(row: Row) -> str:
-    """What preallocation does to the files of the most writers."""
+    """Effect of preallocation on the files of the most writers."""
     without, with_ = row["extents_per_file_without"], row["extents_per_file_with"]
     whole = f"{row['whole_files_with']} of {row['files_with']} files lie in one extent"
     before = f"without it {row['whole_files_without']} of {row['files_without']}, of {without:.2f} extents on average"

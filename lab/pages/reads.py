@@ -70,7 +70,7 @@ REGULAR_CV = 0.5
 
 
 def part(connection: duckdb.DuckDBPyConnection, experiment: Row, other: Row | None) -> dict[str, Any]:
-    """What the page of such an experiment holds."""
+    """Values that the page of such an experiment shows."""
     name = experiment["experiment_id"]
     mitigations, periods = fetch(connection, MITIGATIONS, [name]), fetch(connection, PERIODS, [name])
     onsets, fragments, instances = (fetch(connection, query, [name]) for query in (ONSETS, FRAGMENTS, INSTANCES))
@@ -137,7 +137,7 @@ def _named(row: Row) -> str:
 
 
 def _cost(row: Row) -> str:
-    """What a slowdown costs a configuration."""
+    """Cost of a slowdown in a configuration."""
     if row["reason"] is not None:
         return f"not tested ({row['reason']})"
     return "none found" if row["slowdown"] == "temporal" and not row["n"] else f"{row['drop_ratio']:.1%}{_interval(row)}"

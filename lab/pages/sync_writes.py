@@ -33,7 +33,7 @@ RECONCILED = "select * from lab.fct_aggregate_reconciliation where experiment_id
 
 
 def part(connection: duckdb.DuckDBPyConnection, experiment: Row, other: Row | None) -> dict[str, Any]:
-    """What the page of such an experiment holds."""
+    """Values that the page of such an experiment shows."""
     name = experiment["experiment_id"]
     points = points_of(connection, name)
     summary = fetch(connection, SUMMARY, [name])

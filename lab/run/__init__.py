@@ -47,7 +47,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Request:
-    """What was asked for, and where."""
+    """Target, size and phase of a call."""
 
     target: Target
     size: Size
@@ -68,7 +68,7 @@ class Step:
 
 @dataclass
 class Plan:
-    """What a protocol will do. `writes_bytes`: all that it writes; `uses_bytes`: the most that lies on the target at once.
+    """Steps that a protocol will take. `writes_bytes`: all that it writes; `uses_bytes`: the most that lies on the target at once.
     `keeps_files`: the folder of the steps stays from one to the next, until the last has ended; else each has an empty one.
     """
 
@@ -88,7 +88,7 @@ def module_of(protocol: str) -> Any:
 
 
 def prepare(protocol: str, target: Path, out: Path, size: Size, phase: str) -> tuple[Plan, Recording]:
-    """What a call will do; nothing has been written. Raises: LabError where it cannot."""
+    """Plan of a call; nothing has been written. Raises: LabError where it cannot."""
     module = module_of(protocol)
     if not target.is_dir():
         raise LabError(f"{target}: is no folder; --target names a folder on the filesystem to test, never a device")
@@ -161,7 +161,7 @@ def need(*tools: str) -> None:
 
 
 def output_of(command: list[str], folder: Path) -> bytes:
-    """What a tool printed. Raises: LabError where it failed."""
+    """Output of a tool. Raises: LabError where it failed."""
     done = subprocess.run(command, cwd=folder, capture_output=True, check=False)
     if done.returncode:
         said = (done.stderr or done.stdout).decode("utf-8", "replace").strip().splitlines()

@@ -1,4 +1,4 @@
-"""What the kernel says of a folder: its filesystem, its device and the machine."""
+"""Place of a folder, as the kernel reports it: its filesystem, its device and the machine."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Target:
 
 
 def target_of(folder: Path) -> Target:
-    """What a folder lies on."""
+    """Filesystem and device that a folder lies on."""
     folder = folder.resolve()
     device = folder.stat().st_dev
     number = f"{os.major(device)}:{os.minor(device)}"

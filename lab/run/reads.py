@@ -27,7 +27,7 @@ FULL, SMALL = Size(481, 256 << 20), Size(4, 32 << 20)
 """One run with a map, then 24 hours, or 9 minutes, in three modes."""
 FILES = 8
 SECONDS = 60.0
-"""Of a mode in a run."""
+"""Time that a mode reads in a run."""
 BYTES_PER_S = 200e6
 """Taken for the speed of the drive where it is said how long the first run will take."""
 REQUEST_BYTES = 64 << 10
@@ -134,7 +134,7 @@ def _files(folder: Path, size: int) -> list[Path]:
 
 
 def _mapped(files: list[Path], listings: list[dict[str, Any]]) -> dict[str, bytes]:
-    """What filefrag says of the files, where a listing asks for it."""
+    """Output of filefrag for the files, where a listing asks for it."""
     wanted = [listing["file"] for listing in listings if listing["tool"] == "filefrag"]
     if not wanted:
         return {}

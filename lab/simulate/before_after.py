@@ -113,7 +113,7 @@ def _changes(given: Any, rng: random.Random) -> dict[Cell, float]:
 
 
 def _oddities(rng: random.Random, runs: int) -> dict[Any, str]:
-    """What is odd: by phase and run, or by phase and cell."""
+    """Oddities: by phase and run, or by phase and cell."""
     places = [(phase, run) for phase in ("before", "after") for run in range(1, runs + 1)]
     lost, twice = rng.sample(places, 2)
     one, two = rng.sample(list(cells()), 2)
@@ -188,7 +188,7 @@ def _iozone_ops(values: dict[tuple[str, int], float]) -> str:
 
 
 def _table(options: str, said: str, tests: tuple[str, ...], values: dict[tuple[str, int], float]) -> str:
-    """What iozone prints: a value ends where the word of its column ends; a test that was not run leaves a blank, one of -+n a 0."""
+    """Table as iozone prints it: a value ends where the word of its column ends; a test that was not run leaves a blank, one of -+n a 0."""
     words = HEADING.splitlines()[1]
     ends, place = [], words.index("reclen") + len("reclen")
     for word in words[place:].split():

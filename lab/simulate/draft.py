@@ -17,7 +17,7 @@ from lab.bundle import MANIFEST_FILE, RUN_COLUMNS, RUNS_FILE
 
 BLOCK_BYTES = 4096
 Event = tuple[int, str, str, str, str]
-"""Of a block trace: time (ns), device, action, rwbs, and the rest of the line."""
+"""Event of a block trace: time (ns), device, action, rwbs, and the rest of the line."""
 
 
 @dataclass
@@ -65,7 +65,7 @@ def with_moments(rng: random.Random, middle: float, spread: float, count: int) -
 
 
 def filefrag(files: Mapping[str, Sequence[tuple[int, int]]]) -> str:
-    """What `filefrag -v` prints. files: path -> first block and blocks of each extent."""
+    """Output of `filefrag -v`. files: path -> first block and blocks of each extent."""
     lines = ["Filesystem type is: ef53"]
     for path, extents in files.items():
         blocks = sum(length for _, length in extents)

@@ -133,7 +133,7 @@ def _request(rng: random.Random, events: list[Event], at: int, sector: int, size
 
 
 def _beside(rng: random.Random, events: list[Event]) -> None:
-    """What is in a trace beside the reads: flushes, discards, writes, another device, a completion of what began before it."""
+    """Add events other than the reads: flushes, discards, writes, another device, a completion of what began before it."""
     events.append((4_999_000_000, DEVICE, "C", "WS", "7777 + 8 [0]"))
     for at, *_ in rng.sample(events, 20):
         sector = rng.randrange(10**7, 10**8)

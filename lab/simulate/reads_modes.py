@@ -46,7 +46,7 @@ STARTED, STARTED_AT = 1_767_607_200, "2026-01-05T10:00:00Z"
 
 
 class Slowdowns(NamedTuple):
-    """What makes reads slow: temporal instances (start and end in seconds, drop), and files that become slow for good."""
+    """Causes of slow reads: temporal instances (start and end in seconds, drop), and files that become slow for good."""
 
     instances: list[tuple[float, float, float]]
     onset_files: list[int]

@@ -136,7 +136,7 @@ def _drawn(
 
 
 def printed(values: Values, pass_: str, file_kb: int, odd: str = "") -> str:
-    """What iozone prints. odd: a way in which it differs from one version, option or machine to the other."""
+    """Output of iozone. odd: a way in which it differs from one version, option or machine to the other."""
     options = OPTIONS[pass_].format(n=file_kb)
     head = (
         "\tIozone: Performance Test of File I/O\n\t        Version $Revision: 3.506 $\n\n\tAuto Mode\n\tSYNC Mode. \n"

@@ -52,7 +52,7 @@ def status(warehouse: Path, *arguments: object) -> list[dict[str, Any]]:
 
 
 def rows(warehouse: Warehouse, query: str, *given: object) -> list[dict[str, Any]]:
-    """What the publication answers."""
+    """Rows of the publication that answer a query."""
     with open_published(warehouse) as connection:
         return fetch(connection, query, list(given))
 

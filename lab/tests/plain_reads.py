@@ -200,13 +200,13 @@ def around(one: Row, kept: list[Row]) -> float | None:
 
 
 def least_drop(reads: list[Row]) -> float:
-    """What a read must be below its baseline by, of one configuration and phase."""
+    """Least drop of a slow read below its baseline, for one configuration and phase."""
     shares = [one["speed"] / (around(one, reads) or math.nan) for one in reads]
     return max(0.08, 3 * 1.4826 * median(abs(share - median(shares)) for share in shares))
 
 
 def pauses(reads: list[Row]) -> list[int]:
-    """Of each read how many pauses lie before it."""
+    """Number of pauses before each read."""
     gaps = [one["start"] - max(other["end"] for other in reads[:place]) for place, one in enumerate(reads) if place]
     counts = [0]
     for gap in gaps:
@@ -263,11 +263,11 @@ def period(instances: list[Row], reads: list[Row]) -> Row:
 
 
 Ends = tuple[float | None, float | None]
-"""Of a 95% interval."""
+"""Ends of a 95% interval."""
 
 
 def ratio_interval(a: list[float], b: list[float]) -> Ends:
-    """Of the mean of one sample over that of another: the delta method, with Welch's degrees of freedom."""
+    """Interval of the mean of one sample over that of another: the delta method, with Welch's degrees of freedom."""
     if min(len(a), len(b)) < 2 or not mean(a) or not mean(b) or max(stdev(a), stdev(b)) == 0:
         return None, None
     parts = [(variation(values, ddof=1) ** 2 / len(values), len(values) - 1) for values in (a, b)]
@@ -278,7 +278,7 @@ def ratio_interval(a: list[float], b: list[float]) -> Ends:
 
 
 def median_drop_interval(before: list[float], after: list[float]) -> Ends:
-    """Of how far the median falls: each median has an interval at 97.5%."""
+    """Interval of how far the median falls: each median has an interval at 97.5%."""
     if min(len(before), len(after)) < 7:
         return None, None
     of_before, of_after = (quantile_test(values).confidence_interval(0.975) for values in (before, after))
@@ -406,7 +406,7 @@ def fragmentation(reads: list[Row]) -> dict[int, Row]:
 
 
 Drop = tuple[int, float, float | None, float | None]
-"""Of how many values it is, what a slowdown costs, and the ends of its 95% interval."""
+"""Number of values, cost of a slowdown, and the ends of its 95% interval."""
 
 
 def drops(reads: list[Row]) -> dict[str, Drop]:

@@ -38,7 +38,7 @@ TOOLS = {
 }  # fmt: skip
 """Sample -> its tool and configuration."""
 STARTS: dict[str, tuple[float | None, bool | None]] = {"usual": (None, None), "fast": (0.2, True), "slow": (10, False), "single": (4, None)}
-"""Configuration -> what it says of its heartbeat, in seconds, and of the reuse of JVMs."""
+"""Configuration -> its heartbeat (seconds), and whether JVMs are reused."""
 
 
 def random_tasks(folder: Path, seed: int) -> Path:

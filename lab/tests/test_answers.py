@@ -1,4 +1,4 @@
-"""What pages answer: slower, shown not to be, or cannot say; found, none, or not tested. Each experiment is made here, its answer known."""
+"""Answers of pages: slower, shown not to be, or cannot say; found, none, or not tested. Each experiment is made here, its answer known."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def test_a_slower_phase_is_named_with_its_loss(landed: Warehouse) -> None:
     assert "line scan of c was 0 before and is 8 us after." in answer(landed, "from-zero")
 
 
-def test_independent_draws_have_no_slowdown_with_a_period_and_none_over_a_pause(landed: Warehouse) -> None:
+def test_independent_draws_have_no_periodic_slowdown_nor_one_over_a_pause(landed: Warehouse) -> None:
     (period,) = rows(landed, "select * from lab.fct_temporal_periods where experiment_id = 'noise'")
     assert 0.5 < period["least_drop_ratio"] < 0.8 and period["reads"] == 900 and period["trigger"] is None
     assert all(
@@ -187,14 +187,14 @@ def test_independent_draws_have_no_slowdown_with_a_period_and_none_over_a_pause(
 
 
 def test_a_slowdown_ends_at_a_pause(landed: Warehouse) -> None:
-    """Of each pair of slow reads one lies before a pause and one after it, so neither is an instance."""
+    """In each pair of slow reads one lies before a pause and one after it, so neither is an instance."""
     assert not rows(landed, "select * from lab.fct_temporal_slowdowns where experiment_id = 'dips'")
     (period,) = rows(landed, "select instances, reads, least_drop_ratio from lab.fct_temporal_periods where experiment_id = 'dips'")
     assert period == {"instances": 0, "reads": 200, "least_drop_ratio": 0.08}
     assert "temporal): steady none found." in answer(landed, "dips")
 
 
-def test_what_the_data_cannot_show_is_not_tested(landed: Warehouse) -> None:
+def test_slowdowns_that_the_data_cannot_show_are_not_tested(landed: Warehouse) -> None:
     said = answer(landed, "few")
     assert "(intrinsic): not tested: all files have the same number of extents." in said
     assert "(temporal): not tested: fewer than 20 reads." in said
@@ -245,7 +245,7 @@ def test_refused_files_are_shown_before_a_build(tmp_path: Path) -> None:
     assert "not built yet" in said and "z.txt" in said and "unreadable" in said
 
 
-def test_a_second_run_into_a_bundle_is_refused_with_the_process_of_the_first(tmp_path: Path) -> None:
+def test_a_second_run_into_a_bundle_is_refused_and_names_the_first(tmp_path: Path) -> None:
     target, out = tmp_path / "t", tmp_path / "o"
     target.mkdir()
     out.mkdir()

@@ -122,7 +122,7 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
 
 
 def smart(**counters: int) -> str:
-    """What smartctl -j says of a drive with these attributes."""
+    """Output of smartctl -j for a drive with these attributes."""
     table = [{"id": 1, "name": name, "value": 100, "raw": {"value": value, "string": str(value)}} for name, value in counters.items()]
     return json.dumps({"ata_smart_attributes": {"table": table}})
 
@@ -192,7 +192,7 @@ def test_results_stress_and_amplification_equal_the_truth(landed: Warehouse, see
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_result_that_was_read_counts_or_is_superseded(landed: Warehouse, seed: int) -> None:
-    """Of the run that was measured twice the first three files are superseded."""
+    """The first three files of the run that was measured twice are superseded."""
     (parsed,) = rows(
         landed,
         "select sum(rows_parsed) as n from lab.ingested_files where experiment_id = ? and tool in ('iozone', 'metarates')", f"s{seed}",

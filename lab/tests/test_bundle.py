@@ -1,4 +1,4 @@
-"""What a bundle may be: folders and archives, refused files and why, manifests that are wrong."""
+"""Forms of a bundle: folders and archives, refused files and why, manifests that are wrong."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from tests.proof.test_killed import ATTEMPTS, ROUNDS, Killer
 
 @pytest.mark.soak
 @pytest.mark.xdist_group("killed-1")
-def test_a_killed_lab_ingest_or_build_changes_nothing_that_is_shown_and_is_simply_done_again(tmp_path: Path) -> None:
+def test_a_killed_lab_ingest_or_build_changes_no_answer_and_can_be_rerun(tmp_path: Path) -> None:
     """Killed while an experiment lands, while the models run, while what they made is kept, and in the swap; then run to the end."""
     killer = Killer(tmp_path, random.Random(int(os.environ.get("DRIVETAIL_KILL_SEED", "0")) or None))
     site, build, forks = Warehouse(killer.warehouse), ("lab", "build", *killer.option), killer.forks

@@ -1,4 +1,4 @@
-"""What tools print in other versions and with other options, drawn from the freedom of their formats; each value is known beforehand."""
+"""Output of tools in other versions and with other options, drawn from the freedom of their formats; each value is known beforehand."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def results_of(tmp_path: Path, text: str) -> dict[str, float]:
     return dict(rows.select("test", "value").rows())
 
 
-def test_concurrent_jobs_of_fio_are_one_result_and_later_groups_are_repetitions(tmp_path: Path) -> None:
+def test_concurrent_fio_jobs_are_one_result_and_later_groups_repetitions(tmp_path: Path) -> None:
     jobs = [
         {"jobname": "w", "groupid": 0, "write": part(100, 2000, 9000, bw=500)},
         {"jobname": "w", "groupid": 0, "write": part(300, 4000, 5000, bw=700)},
@@ -101,7 +101,7 @@ def test_any_layout_of_a_fio_log_gives_its_values(seed: int, tmp_path: Path) -> 
     assert set(rows["unit"]) == {"us" if version == "fio-2.16" else "ns"}
 
 
-def test_a_latency_log_without_a_version_is_refused_until_its_json_is_there(tmp_path: Path) -> None:
+def test_a_latency_log_without_a_version_is_refused_until_its_json_lands(tmp_path: Path) -> None:
     log, rows = "0, 712345, 1, 8192\n1, 688001, 1, 8192\n", ["w_clat.1.log,fio-log,c,1"]
     refused = ingest_bundle(tmp_path / "w", write_bundle(tmp_path / "a", {"w_clat.1.log": log}, rows)).refused
     assert [row["reason"] for row in refused] == [UNREADABLE] and "list the run's JSON too" in refused[0]["message"]
@@ -152,7 +152,7 @@ IOZONE_MODES = {"": "Output is in kBytes/sec", "-N": "Microseconds/op Mode. Outp
 
 
 def iozone_run(rng: random.Random, *, has_table: bool) -> tuple[str, list[tuple[str, str, int, int, float, str]]]:
-    """What a run of iozone prints, and its results. Tests that were not run leave blanks in the table, and have no block of -R."""
+    """Output of a run of iozone, and its results. Tests that were not run leave blanks in the table, and have no block of -R."""
     option, has_no_retest = rng.choice(list(IOZONE_UNITS)), rng.random() < 0.3
     shown = rng.choice([7, 9, 10, 13])
     run = sorted(rng.sample(range(shown), rng.randrange(1, shown + 1)))
@@ -235,7 +235,7 @@ def ior_operations(rng: random.Random) -> list[dict[str, Any]]:
 
 
 def ior_text(rng: random.Random, tests: list[list[dict[str, Any]]]) -> str:
-    """What a version of IOR prints of several tests, below what mpirun prints."""
+    """Output of a version of IOR for several tests, below that of mpirun."""
     version, heading = rng.choice(list(IOR_HEADINGS.items()))
     stands_for = {
         "Max(MiB)": "max_mib_per_s", "Min(MiB)": "min_mib_per_s", "Mean(MiB)": "mean_mib_per_s", "Mean(s)": "mean_seconds",
@@ -399,7 +399,7 @@ def test_a_device_that_is_left_out_is_a_note_of_its_file(tmp_path: Path) -> None
 
 
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
-def test_what_fio_of_this_machine_writes_is_read_or_refused_with_words(tmp_path: Path) -> None:
+def test_output_of_the_installed_fio_is_read_or_refused_with_a_reason(tmp_path: Path) -> None:
     """Every output mode, and logs with each option; the log's values are those of the JSON."""
 
     def run(*options: str) -> str:
@@ -422,7 +422,7 @@ def test_what_fio_of_this_machine_writes_is_read_or_refused_with_words(tmp_path:
         assert (rows["offset_bytes"].null_count() == 0) == ("--log_offset=1" in options)
 
 
-def test_what_an_older_version_landed_is_built_without_its_new_columns(tmp_path: Path) -> None:
+def test_deliveries_of_an_older_version_are_built_without_new_columns(tmp_path: Path) -> None:
     warehouse = Warehouse(tmp_path / "w")
     ingest_bundle(warehouse.root, write_bundle(tmp_path / "a", {"a.csv": BENCH}, ["a.csv,bench,c,1"]))
     for name, columns in (("files", ["notes", "tool_version"]), ("bench_results", ["p999"])):

@@ -28,7 +28,7 @@ def papers(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def found(papers: Path) -> list[dict[str, Any]]:
-    """What `lab study` says of the scenario `papers`, landed as one folder."""
+    """Rows of `lab study` for the scenario `papers`, landed as one folder."""
     warehouse = Warehouse(papers.parent / "warehouse")
     landed = lab("ingest", papers, "-w", warehouse.root, "--strict")
     assert landed.exit_code == 0, landed.output
@@ -42,7 +42,7 @@ def planted(papers: Path) -> list[dict[str, Any]]:
     return pl.read_parquet(papers / "truth" / "study_results.parquet").to_dicts()
 
 
-def test_what_the_papers_printed_comes_out(papers: Path, found: list[dict[str, Any]]) -> None:
+def test_numbers_that_the_papers_printed_are_reproduced(papers: Path, found: list[dict[str, Any]]) -> None:
     agreeing = {(row["experiment_id"], row["id"]) for row in found if row["verdict"] == "agrees"}
     wanted = {(row["experiment_id"], row["id"]) for row in planted(papers)}
     assert wanted <= agreeing, sorted(wanted - agreeing)

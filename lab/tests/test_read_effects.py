@@ -38,7 +38,7 @@ OF_REQUESTS = (
     "read_index",
 )
 BLOCKS = 4096
-"""Of 4096 bytes in a file."""
+"""Number of blocks of 4096 bytes in a file."""
 MANIFEST = f"""format = 1
 experiment_id = "{{}}"
 kind = "read_variability"
@@ -101,7 +101,7 @@ def _trace(rng: random.Random, here: dict[tuple[str, int], Row], factor: float =
 
 
 def _copies(rng: random.Random, extra: float) -> str:
-    """What dd says: the copies of two records are no single requests."""
+    """Output of dd: the copies of two records are no single requests."""
     said = []
     for size in (4096, 65536, 1048576) * 3:
         records = rng.choice([1, 1, 1, 2])

@@ -79,7 +79,7 @@ def test_a_counter_of_thousands_of_digits_is_rejected(tmp_path: Path) -> None:
     assert rows.equals(read("diskstats", written(tmp_path / "b", DISKSTATS))[0]) and reading.lines_rejected == 1
 
 
-def test_half_a_surrogate_pair_in_the_name_of_a_fio_job_becomes_a_question_mark(tmp_path: Path) -> None:
+def test_half_a_surrogate_pair_in_a_fio_job_name_becomes_a_question_mark(tmp_path: Path) -> None:
     job = {"jobname": "a\ud800", "read": {"total_ios": 1, "bw_bytes": 9}}
     rows, _ = read("fio", written(tmp_path / "a", json.dumps({"fio version": "fio-3.33", "timestamp": 1, "jobs": [job]})))
     assert rows["test"].to_list() == ["a?.read.bw"]

@@ -44,7 +44,7 @@ device_id = "d"
 
 
 def printed(events: list[Event], tool: str) -> str:
-    """The same events as a tool prints them; those of no range have the sector that is none."""
+    """The same events as a tool prints them; those without a range have sector 2**64 - 1."""
     if tool in ("blkparse", "ftrace"):
         return "\n".join(block_lines(events, is_numbered=tool == "blkparse")) + "\n"
     lines = []

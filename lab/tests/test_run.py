@@ -120,7 +120,7 @@ def test_a_folder_of_another_experiment_is_not_mixed(tmp_path: Path) -> None:
         ("reads", ".", 3000, "no multiple of the largest read"),
     ],
 )
-def test_what_cannot_run_is_said_before_anything_is_written(protocol: str, target: str, size: int, said: str, tmp_path: Path) -> None:
+def test_impossible_runs_are_refused_before_anything_is_written(protocol: str, target: str, size: int, said: str, tmp_path: Path) -> None:
     with pytest.raises(LabError, match=said):
         prepare(protocol, tmp_path if target == "." else Path(target), tmp_path / "out", Size(1, size), "")
     assert not any(tmp_path.iterdir())

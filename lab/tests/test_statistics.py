@@ -49,7 +49,7 @@ def test_the_detectable_effect_has_the_power_that_is_asked_for(connection: duckd
     assert TTestIndPower().power(effect, 5, 0.05) == pytest.approx(0.8, abs=1e-6) and math.isnan(none)
 
 
-def test_so_many_runs_find_a_difference_and_one_less_does_not(connection: duckdb.DuckDBPyConnection) -> None:
+def test_the_runs_needed_find_a_difference_and_one_less_does_not(connection: duckdb.DuckDBPyConnection) -> None:
     ((runs, few, none, endless),) = connection.execute(
         "select runs_to_detect(0.7, 0.05, 0.8), runs_to_detect(50, 0.05, 0.8), runs_to_detect(0, 0.05, 0.8), "
         "runs_to_detect(1e-9, 0.05, 0.8)"

@@ -243,7 +243,7 @@ def test_compare_names_the_better_side_in_either_order(landed: Warehouse) -> Non
     assert "ext4 better" in lab("compare", "ext4", "btrfs", "--experiment", "s1", "-w", landed.root).stdout
 
 
-def test_a_second_build_computes_nothing_and_a_new_delivery_only_its_experiment(landed: Warehouse) -> None:
+def test_a_second_build_computes_only_experiments_with_new_deliveries(landed: Warehouse) -> None:
     before = latest_generation(landed)
     assert build_lab(landed).computed == [] and latest_generation(landed) == before
     ingest_bundle(landed.root, simulate("sync-writes", landed.root.parent / "late", 9, experiment_id="late", runs=2))
@@ -278,7 +278,7 @@ def test_the_page_says_what_the_relations_say(landed: Warehouse, tmp_path: Path)
     assert "s2: ext4" in write_lab(landed, "s1", tmp_path / "both.html", against="s2").read_text()
 
 
-def test_a_build_of_the_fleet_runs_no_model_of_the_lab_and_goes_on_showing_it(landed: Warehouse, tmp_path: Path) -> None:
+def test_a_build_of_the_fleet_runs_no_lab_model_and_keeps_lab_results(landed: Warehouse, tmp_path: Path) -> None:
     before = rows(landed, "select * from lab.fct_sync_write_points order by all"), latest_generation(landed)
     fleet = fleet_bundle(tmp_path / "fleet", {"drive_hours.csv": "\n".join([FLEET, *first_delivery()]), "drives.csv": INVENTORY})
     ingest("bundle", [fleet], landed.root)

@@ -25,7 +25,7 @@ class Drawn:
 
 
 class Distribution(Protocol):
-    """What slowdowns are drawn from."""
+    """Distribution that slowdowns are drawn from."""
 
     def bound(self, data_drives: int, parity: int, requests: Requests, random: np.random.Generator) -> Source:
         """The same for one RAID group and its requests."""
@@ -243,7 +243,7 @@ class Periodic:
 
 
 def parameters(distribution: Rare | Periodic) -> Mapping[str, ArrayLike]:
-    """What a distribution without vectors is made of."""
+    """Parameters of a distribution without vectors."""
     if isinstance(distribution, Periodic):
         return dict(vars(distribution))
     return {"width": distribution.width, "levels": distribution.levels.tolist(), "slowdowns": distribution.slowdowns.tolist()}

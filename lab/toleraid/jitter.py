@@ -49,4 +49,4 @@ PAPER_JITTER = Jitter(
     (0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 1),
     (0.57, 0.723, 0.815, 0.868, 0.898, 0.926, 0.949, 0.966, 0.987, 1.045, 1.078, 1.111, 1.194, 1.293, 1.441, 1.585, 1.690, 1.999),
 )
-"""Of the drives in the paper's test RAID, fitted to its Figure 12."""
+"""Jitter of the drives in the paper's test RAID, fitted to its Figure 12."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from lab.toleraid.policies import Times
 
 CHUNK_BYTES = 4096
-"""Of a stripe, on each drive."""
+"""Part of a stripe on each drive."""
 
 
 class Layout(StrEnum):

@@ -23,7 +23,7 @@ EDGES = np.unique(np.concatenate([np.arange(100, 301) / 200, np.arange(30, 161) 
 
 @dataclass(frozen=True)
 class Experiment:
-    """What is simulated. `requests`: to be made up, or those of a trace. `jitter`: None for none."""
+    """Settings of a simulation. `requests`: to be made up, or those of a trace. `jitter`: None for none."""
 
     distribution: Distribution
     requests: Arrivals | Requests
@@ -39,7 +39,7 @@ class Experiment:
 
 @dataclass
 class Outcome:
-    """What a policy did: completions (sorted, in base latencies) and counts. `applies`: there are enough parities for it."""
+    """Results of a policy: completions (sorted, in base latencies) and counts. `applies`: there are enough parities for it."""
 
     applies: bool = True
     completions: Times = field(default_factory=lambda: np.empty(0))

@@ -41,7 +41,7 @@ TOOLS = {
 
 
 class Tool(Protocol):
-    """What each module of this folder has."""
+    """Members of each module of this folder."""
 
     EXPECTED: str
     TABLES: dict[str, Columns]

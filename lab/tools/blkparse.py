@@ -28,7 +28,7 @@ TABLES: dict[str, Columns] = {
 """`line`: of the file, from 1. `action`: Q, D, C or R. `sectors`: 0 where an event names no range, as that of a flush. `error`: of C alone."""  # noqa: E501
 
 Sorted = tuple[pl.DataFrame, int, pl.DataFrame]
-"""Of some lines: events Q, D, C and R with the columns of `block_events`; the number of other sound events; `line`, `text` of the rest."""
+"""Sorted lines: events Q, D, C and R with the columns of `block_events`; the number of other sound events; `line`, `text` of the rest."""
 
 _DEVICE = r"\d{1,9},\d{1,9}"
 _HEAD = rf"^\s*({_DEVICE})\s+\d{{1,9}}\s+(?:\d{{1,15}}\s+)?(\d{{1,10}})\.(\d{{9}})\s+\d{{1,10}}\s+"
@@ -90,7 +90,7 @@ def _lines_of(block: bytes, before: int) -> pl.DataFrame:
 
 
 def _sorted_out(lines: pl.DataFrame) -> Sorted:
-    """Events of Q, D, C and R with their values, the number of other events, and what is none."""
+    """Events of Q, D, C and R with their values, the number of other events, and the lines that are no event."""
     text, part = pl.col("text"), pl.col("part").struct
     lines = lines.with_columns(part=text.str.extract_groups(_KEPT))
     kept = lines.filter(part.field("1").is_not_null()).select(
@@ -112,7 +112,7 @@ def _sorted_out(lines: pl.DataFrame) -> Sorted:
 
 
 def only_sound(kept: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Lines with `seconds`, `ns` and values as text split them -> events, and `line`, `text` of lines that are none."""
+    """Lines with `seconds`, `ns` and values as text split them -> events, and `line`, `text` of the other lines."""
     is_sound = (
         pl.col("device").is_not_null()
         & (pl.col("seconds") < _MOST_SECONDS)

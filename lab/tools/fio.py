@@ -23,7 +23,7 @@ BENCHMARK = "fio"
 DIRECTIONS = ("read", "write", "trim", "mixed")
 """`mixed`: with unified_rw_reporting."""
 TOTAL = "All clients"
-"""What `fio --client` adds below the jobs of its hosts: their sum."""
+"""Name of the sum that `fio --client` adds below the jobs of its hosts."""
 Figure = tuple[str, float, str, float | None]
 """Test, value, unit, 99.9th percentile where the value is a 99th."""
 P99, P999 = "99.000000", "99.900000"

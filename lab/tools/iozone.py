@@ -47,7 +47,7 @@ Result = tuple[str, str, int, int, float, str]
 
 
 class _Mode:
-    """What is printed, by the command line or by the lines above the table."""
+    """Mode of the output, by the command line or by the lines above the table."""
 
     def __init__(self) -> None:
         self.benchmark = "iozone_throughput"

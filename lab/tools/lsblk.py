@@ -24,7 +24,7 @@ DRIVE_DESCRIPTIONS: Columns = {
 KINDS = {"true": "disk", "1": "disk", "false": "ssd", "0": "ssd"}
 """Whether a drive rotates -> its kind."""
 _MOST_DEPTH = 16
-"""Of devices within devices."""
+"""Greatest depth of devices within devices."""
 MOUNTED_FILESYSTEMS: Columns = {
     "row": COUNT, "drive": TEXT, "kernel_name": TEXT, "type": TEXT, "mount_point": TEXT, "partition_start_sectors": COUNT
 }  # fmt: skip

@@ -42,7 +42,7 @@ def read(path: Path, reading: Reading) -> Iterator[tuple[str, pl.DataFrame]]:
 
 
 def _description(document: dict[str, Any]) -> dict[str, Any]:
-    """What the file says of the drive itself: columns of DRIVE_DESCRIPTIONS."""
+    """Description of the drive itself: columns of DRIVE_DESCRIPTIONS."""
     device, capacity = ({} if not isinstance(part, dict) else part for part in (document.get("device"), document.get("user_capacity")))
     turns = count_in(document, "rotation_rate")
     protocol = text_in(device, "protocol")

@@ -22,7 +22,7 @@ _OPENING = re.compile(r"^[ \t]*\{", re.MULTILINE)
 
 @dataclass
 class Row:
-    """What runs.csv says of the file that is read."""
+    """Values of runs.csv for the file that is read."""
 
     file: str = ""
     run_number: int = 1

@@ -31,7 +31,7 @@ def read(path: Path, reading: Reading) -> Iterator[tuple[str, pl.DataFrame]]:
 
 
 def _sorted_out(lines: pl.DataFrame) -> Sorted:
-    """Events of ACTIONS with their values, the number of other events, and what is none."""
+    """Events of ACTIONS with their values, the number of other events, and the lines that are no event."""
     # nearly every event names a range; only of the others is it asked whether they are events at all
     lines = lines.with_columns(held=pl.col("text").str.extract_groups(_HEAD + _RANGE))
     held = pl.col("held").struct
@@ -47,7 +47,7 @@ def _sorted_out(lines: pl.DataFrame) -> Sorted:
         # microseconds, or nanoseconds
         held.field("2").str.pad_end(9, "0").cast(COUNT).alias("ns"),
         held.field("5").alias("rwbs"),
-        # a flush is of no sectors, at the sector that is none
+        # a flush has no sectors, and 2**64 - 1 as its first one
         pl.when(held.field("7").cast(COUNT) > 0).then(held.field("6").cast(COUNT, strict=False)).otherwise(0).alias("sector"),
         held.field("7").cast(COUNT).alias("sectors"),
         pl.when(pl.col("action") == "C").then(held.field("8").cast(COUNT, strict=False)).alias("error"),

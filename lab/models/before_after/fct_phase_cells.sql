@@ -1,4 +1,4 @@
--- What each benchmark gave before and after. Grain: experiment_id, config_id, benchmark, test, parameter, size_bytes.
+-- Results of each benchmark before and after. Grain: experiment_id, config_id, benchmark, test, parameter, size_bytes.
 with cells as (
     select
         results.experiment_id,

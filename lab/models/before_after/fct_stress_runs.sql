@@ -1,4 +1,4 @@
--- What IOR printed of a stress, held against itself. Grain: experiment_id, config_id, phase, run_number, file, operation, test.
+-- Operations that IOR summed up, with two checks of each summary against itself. Grain: experiment_id, config_id, phase, run_number, file, operation, test.
 with runs as (
     select
         listings.experiment_id,

@@ -1,4 +1,4 @@
--- What a drive wrote to its flash for what the host wrote, over a run. Grain: experiment_id, config_id, phase, run_number, device_id.
+-- Bytes that a drive wrote to its flash for each byte of the host, over a run. Grain: experiment_id, config_id, phase, run_number, device_id.
 with increases as (
     select
         *,

@@ -1,4 +1,4 @@
--- What benchmarks measured. Grain: experiment_id, config_id, phase, run_number, pass, benchmark, test, parameter, size_bytes, repetition.
+-- Results of benchmarks. Grain: experiment_id, config_id, phase, run_number, pass, benchmark, test, parameter, size_bytes, repetition.
 select
     experiment_id,
     config_id,

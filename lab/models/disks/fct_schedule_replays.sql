@@ -1,4 +1,4 @@
--- What seeks would remain if files took turns of a unit at the disk. Grain: experiment_id, config_id, phase, run_number, file, device, direction, unit_bytes.
+-- Seeks that would remain if files took turns of a unit at the disk. Grain: experiment_id, config_id, phase, run_number, file, device, direction, unit_bytes.
 {%- set key = ['experiment_id', 'config_id', 'phase', 'run_number', 'file', 'device', 'direction'] %}
 {%- set trace = key | join(', ') %}
 with turned as (

@@ -1,4 +1,4 @@
--- What waiting between tasks costs, and what faster starts or larger tasks would gain: a model. Grain: experiment_id, config_id.
+-- Cost of waiting between tasks, and gain from faster starts or larger tasks: a model. Grain: experiment_id, config_id.
 {%- set fast, jvm = var('lab_fast_heartbeat_seconds'), var('lab_jvm_seconds') %}
 with measured as (
     select

@@ -1,4 +1,4 @@
--- What more concurrent writers do to bandwidth, run length, seeks, fragmentation and the speed of writes. Grain: experiment_id, writers.
+-- Effect of more concurrent writers on bandwidth, run length, seeks, fragmentation and the speed of writes. Grain: experiment_id, writers.
 {%- set columns = {
     'bandwidth': 'bandwidth_bytes_per_s', 'mean_run': 'mean_run_bytes', 'seeks_per_mib': 'seeks_per_mib',
     'extents_per_file': 'extents_per_file', 'extents_per_mib': 'extents_per_mib', 'write': 'write_bytes_per_s'

@@ -86,7 +86,7 @@ writers as (
     where configs.writers > 1
 ),
 
--- What has several values, whose mean is compared: runs of a stress, instances of a slowdown, files. A measure that is new has its line here.
+-- Measures with several values, whose mean is compared: runs of a stress, instances of a slowdown, files. A new measure needs a line here.
 samples as (
     select
         runs.experiment_id,

@@ -1,4 +1,4 @@
--- What batching small writes into one block would give, beside what was measured. Grain: experiment_id, config_id, buffer_bytes.
+-- Throughput if small writes were batched into one block, beside the measured one. Grain: experiment_id, config_id, buffer_bytes.
 select
     points.experiment_id,
     points.config_id,

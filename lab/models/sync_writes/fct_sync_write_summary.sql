@@ -1,4 +1,4 @@
--- What a configuration's buffer sizes come to. Grain: experiment_id, config_id.
+-- Summary of a configuration's buffer sizes. Grain: experiment_id, config_id.
 with flat as (
     select
         experiment_id,

@@ -1,4 +1,4 @@
--- What each policy did in each run. Grain: run_id, policy.
+-- Results of each policy in each run. Grain: run_id, policy.
 select
     *,
     cast(requests_from_2 as double) / nullif(requests, 0) as share_2_ratio,

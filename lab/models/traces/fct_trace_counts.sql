@@ -1,4 +1,4 @@
--- What a block trace holds of a device. Grain: experiment_id, config_id, phase, run_number, file, device.
+-- Counts of a block trace by device. Grain: experiment_id, config_id, phase, run_number, file, device.
 with events as (
     select
         experiment_id,

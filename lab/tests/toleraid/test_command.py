@@ -74,7 +74,7 @@ def test_the_papers_numbers_agree_or_the_reason_is_said(whole: Warehouse, seed: 
     assert len(compared) == 69 and not {"TOL-21", "TOL-22", "F12A-Nopolicy-5", "F12A-Proactive2-P99", "F12B-Nopolicy-MAX"} & compared
 
 
-def test_the_report_computes_what_the_study_says_of_the_fleet_where_nobody_has_asked(tmp_path: Path) -> None:
+def test_the_report_computes_the_fleet_study_if_no_command_has(tmp_path: Path) -> None:
     warehouse = Warehouse(tmp_path / "warehouse")
     shutil.copytree(awkward_fleet().raw / "deliveries", warehouse.raw / "deliveries")
     build(warehouse)
@@ -183,7 +183,7 @@ def test_what_if_by_policy_is_exact(whole: Warehouse) -> None:
             assert row["extra_read_ratio"] == pytest.approx(extra / sum(w or 0 for w in weights))
 
 
-def test_what_if_by_policy_agrees_with_skipping_drives_the_study_and_its_summary(whole: Warehouse) -> None:
+def test_what_if_by_policy_agrees_with_skipped_drives_and_the_study(whole: Warehouse) -> None:
     told = said("what-if", "--policy", "all", "--format", "json", "--warehouse", whole.root)
     answer = {(row["kind"], row["policy"]): row for row in json.loads(told)}
     for skipped in (1, 2):

@@ -22,7 +22,7 @@ def rare() -> Rare:
 
 
 def shares(experiment: Experiment) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
-    """Of each policy: percent of requests that take 2 or more, percent of extra reads, and P99."""
+    """Percent of requests that take 2 or more, percent of extra reads, and P99, by policy."""
     _, outcomes = simulate(experiment)
     return (
         {name: 100 * (COUNT - outcome.count_below(2)) / COUNT for name, outcome in outcomes.items()},
@@ -67,7 +67,7 @@ def test_periodic(seed: int) -> None:
 
 @pytest.mark.parametrize("layout", Layout)
 @pytest.mark.parametrize("name", ["rare", "periodic", "joint", "independent"])
-def test_what_is_simulated_equals_the_plain_reference(rare: Rare, name: str, layout: Layout) -> None:
+def test_a_simulation_equals_the_plain_reference(rare: Rare, name: str, layout: Layout) -> None:
     distribution = {
         "rare": rare,
         "periodic": Periodic(),
@@ -89,7 +89,7 @@ def test_what_is_simulated_equals_the_plain_reference(rare: Rare, name: str, lay
         assert list(zip(served[policy].completions.tolist(), served[policy].extra_reads.tolist(), strict=True)) == found
 
 
-def test_a_joint_vector_puts_its_largest_on_data_drives_and_fills_up_from_its_lower_ranks() -> None:
+def test_a_joint_vector_fills_data_drives_first_then_reuses_lower_ranks() -> None:
     random = np.random.default_rng(1)
     drawn = joint([[5, 4, 3, 1.2, 1.1, 0.9]])._draw_joint(random, 4, 2, 1_000)
     assert {tuple(sorted(column)) for column in drawn.data.T.tolist()} == {(1.2, 3, 4, 5)}

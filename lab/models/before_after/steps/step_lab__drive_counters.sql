@@ -1,4 +1,4 @@
--- What drives had counted at the first and the last look of a run. Grain: experiment_id, config_id, phase, run_number, device_id, counter.
+-- Counters of drives at the first and the last look of a run. Grain: experiment_id, config_id, phase, run_number, device_id, counter.
 with looks as (
     select
         listings.experiment_id,

@@ -1,4 +1,4 @@
--- What each synchronous write measured: throughput or latency, of a configuration's largest file alone. Grain: that of fct_bench_results.
+-- Throughput or latency of each synchronous write, of a configuration's largest file alone. Grain: that of fct_bench_results.
 with written as (
     select
         results.*,

@@ -1,4 +1,4 @@
-"""What became of each request that a trace issued, by taking its events one after the other.
+"""Outcome of each request that a trace issued, by taking its events one after the other.
 
 Grain: experiment_id, delivery_seq, listing, device, line. A row for each issue (D), and for each completion (C) that completes none.
 """
