@@ -156,7 +156,7 @@ samples as (
             'disk_busy_percent' as measure,
             busy.utilisation * 100 as value
         from {{ ref('fct_device_utilisation') }} as busy
-        inner join {{ ref('dim_configs') }} as configs using (experiment_id, config_id)
+        inner join {{ ref('dim_configs') }} using (experiment_id, config_id)
         left join {{ ref('dim_devices') }} as devices using (experiment_id, device_id)
         where coalesce(devices.kernel_name = busy.device, true)
         union all
