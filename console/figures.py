@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
 
 from console.cells import is_number
@@ -15,6 +17,11 @@ from report.weekly.figures import EVENT_SYMBOLS
 
 GREY = "rgba(97, 110, 124, 0.45)"
 MOST_LINES = 60
+
+
+def instants(rows: list[Row]) -> np.ndarray[Any, np.dtype[np.datetime64]]:
+    """The hours of rows as one array: Plotly looks at each element of a list, several times."""
+    return np.array([row["hour_utc"] for row in rows], "datetime64[s]")
 
 
 def over_time(figure: go.Figure, values: list[float], slow_at: float, height: int) -> go.Figure:
@@ -36,17 +43,17 @@ def drive_hours(rows: list[Row], drive: str, kind: str, events: list[Row]) -> go
     figure = go.Figure()
     if others:
         figure.add_scatter(
-            x=[row["hour_utc"] for row in others], y=packed([row["slowdown"] for row in others]), mode="markers",
+            x=instants(others), y=packed([row["slowdown"] for row in others]), mode="markers",
             name="other drives of the group", marker={"size": 3, "color": GREY}, hoverinfo="skip",
         )  # fmt: skip
     figure.add_scatter(
-        x=[row["hour_utc"] for row in own], y=packed([row["slowdown"] for row in own]), mode="lines+markers", name="this drive",
+        x=instants(own), y=packed([row["slowdown"] for row in own]), mode="lines+markers", name="this drive",
         line={"color": colour(kind), "width": 1.6}, marker={"size": 3, "color": colour(kind)}, connectgaps=False,
         hovertemplate=f"slowdown %{{y:.2f}}{TIMES}, %{{x}}<extra></extra>",
     )  # fmt: skip
     slow = [row for row in own if row["is_slow"]]
     figure.add_scatter(
-        x=[row["hour_utc"] for row in slow], y=packed([row["slowdown"] for row in slow]), mode="markers", name="slow hour",
+        x=instants(slow), y=packed([row["slowdown"] for row in slow]), mode="markers", name="slow hour",
         marker={"size": 7, "color": SLOW}, hoverinfo="skip",
     )  # fmt: skip
     values = [row["slowdown"] for row in rows if row["slowdown"] is not None]
@@ -67,7 +74,7 @@ def group_tails(rows: list[Row]) -> go.Figure | None:
     figure = go.Figure()
     for column, name, shade in (("tail_2", "second slowest", GREY), ("tail_1", "slowest drive", SLOW)):
         figure.add_scatter(
-            x=[row["hour_utc"] for row in rows], y=packed([row[column] for row in rows]), mode="lines", name=name,
+            x=instants(rows), y=packed([row[column] for row in rows]), mode="lines", name=name,
             line={"color": shade, "width": 1.4}, connectgaps=False,
             customdata=[safe(row["slowest_drive_id"]) if column == "tail_1" else "" for row in rows],
             hovertemplate=f"%{{y:.2f}}{TIMES} %{{customdata}}, %{{x}}<extra>{name}</extra>",
@@ -95,7 +102,7 @@ def slow_map(rows: list[Row]) -> go.Figure | None:
     edge = (slow_at - 1) / (darkest - 1)
     figure = go.Figure()
     figure.add_heatmap(
-        x=hours, y=[safe(drive) for drive in drives], z=[packed(line) for line in grid], zmin=1, zmax=darkest, hoverongaps=False,
+        x=np.array(hours, "datetime64[s]"), y=[safe(drive) for drive in drives], z=packed(grid), zmin=1, zmax=darkest, hoverongaps=False,
         colorscale=[[place, f"rgba(213, 94, 0, {depth})"] for place, depth in ((0, 0.03), (edge - 0.01, 0.1), (edge, 0.45), (1, 1))],
         colorbar={"tickvals": [1, slow_at, darkest], "ticktext": [f"1{TIMES}", f"{slow_at:g}{TIMES}", f"{darkest:g}{TIMES} or more"],
                   "thickness": 12, "outlinewidth": 0, "tickfont": {"color": INK}},
