@@ -232,7 +232,8 @@ def rebuild_check(warehouse: Warehouse, day: date | None = None) -> tuple[date |
     try:
         with explaining(warehouse):
             _link_day(warehouse, scratch, day, published["seq"])
-            with scratch.only_builder(), Build(scratch) as build:
+            # deliveries that hold nothing of the day are not there
+            with scratch.only_builder(), Build(scratch, accepts_lost=True) as build:
                 build.show(is_redefined=True)
                 build.compute(build.changed_days(is_redefined=True))
                 return day, _differences(warehouse, build, day)

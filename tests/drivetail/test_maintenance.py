@@ -84,6 +84,17 @@ def test_expiry_leaves_one_file_of_a_day_and_changes_no_number(hourly: Warehouse
     assert marts_differences(before, after) == []
 
 
+def test_each_day_of_a_fleet_that_delivers_by_day_is_rebuilt_as_published(tmp_path: Path) -> None:
+    """The first delivery holds nothing of the third day, nor of the day before it."""
+    simulate(tmp_path / "fleet", disk_groups=1, ssd_groups=0, days=3, seed=5)
+    warehouse = Warehouse(tmp_path / "warehouse")
+    for file in sorted((tmp_path / "fleet").glob("drive_hours*")):
+        ingest("bundle", [file], warehouse.root)
+    build(warehouse)
+    days = [date(2026, 1, day) for day in (5, 6, 7)]
+    assert [rebuild_check(warehouse, day) for day in days] == [(day, []) for day in days]
+
+
 @pytest.mark.soak
 def test_a_day_of_many_builds_can_be_corrected_again(hourly: Warehouse, tmp_path: Path):
     rows = pl.read_parquet(next(tmp_path.parent.glob("maintenance*/delivery-1/drive_hours.parquet")))
