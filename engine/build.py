@@ -87,7 +87,7 @@ def build(
     `target` says what computes the days: `duckdb`, or `spark` at `master`, by default in this process.
     `full_refresh` forgets every computed day and computes all of raw again; `keep_pruned` leaves what was pruned as it was computed
     where that, or models that have changed, would compute it again. `daily` makes the relations of each day, whatever has changed; False
-    leaves them to the next build, so that what is needed within the hour is published first.
+    leaves them, once all were made, to the next build that is not told so: what is needed within the hour is published first.
     `on_progress(phase, done, total)` is called as batches finish.
     Raises: ModelError when a model or a data test fails, or the past cannot be computed again, Hindered where trying again may help; the
     last publication then stays as it is.
@@ -367,10 +367,8 @@ class Build:
                 self.make_asked(publication_id)
             file = self.warehouse.publications / f"{publication_id}.duckdb"
             last = Publication(publication_id, published_at, self.last_hour, horizon, file)
-            made_by = {
-                "models": self.version, "thresholds": self.thresholds, "deliveries": self._digests_taken_in(),
-                "each_day_due": is_each_day_left,
-            }  # fmt: skip
+            made_by: dict[str, Any] = {"models": self.version, "thresholds": self.thresholds, "deliveries": self._digests_taken_in()}
+            made_by["each_day_due"] = is_each_day_left
             publish(last, self.executor, self.files, self.built_custom(), made_by=made_by, began=self.started)
         counts = self.computed_hours()
         if self.new or is_redefined:
@@ -500,9 +498,11 @@ class Build:
         now, before = self._made_of(), self.connection.execute("select classes, descriptions from state.made_of").fetchall()
         by_week: list[Node] = []
         is_due = is_redefined or daily or [row[0] for row in before] != [now[0]] or self.has_changed_past()
-        is_left = is_due and daily is False and not is_redefined
+        # once begun they are finished: a publication would show some of them new and some old
+        is_left = is_due and daily is False and not is_redefined and bool(before)
         if is_due and not is_redefined and not is_left:
             self.warehouse.note("each_day")
+            self.connection.execute("delete from state.made_of")
             of_each_day = [node for node in all_nodes if node.made == EACH_DAY]
             by_week = [node for node in of_each_day if node.week_column] if before == [now] else []
             self._remake_weeks(by_week)

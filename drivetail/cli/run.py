@@ -335,7 +335,7 @@ def doctor(source: str, paths: tuple[str, ...], warehouse: Warehouse, output: st
 @click.option(
     "--daily/--no-daily",
     default=None,
-    help="Make the relations that look at whole days now, or leave them to the next build.  [default: when a day is over]",
+    help="Make the relations that look at whole days now, or leave them to a build without this.  [default: when a day is over]",
 )
 @warehouse_option
 def build(warehouse: Warehouse, target: str, master: str | None, full_refresh: bool, keep_pruned: bool, daily: bool | None) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import duckdb
 
 from engine.publish import Publication, kept_publications
-from engine.read import QueryError, publication_of
+from engine.read import QueryError, is_each_day_due, publication_of
 from engine.warehouse import Warehouse
 from ingest.raw.durable import replace_file
 from report.page.numbers import week_name
@@ -52,6 +52,8 @@ def write_report(
     with _opened(warehouse, publication, as_known_at) as (connection, known_at):
         chosen = choose_week(fetch_weeks(connection), week, fetch_publication(connection)["pruned_before_utc"])
         facts = fetch_week(connection, chosen, known_at)
+    if is_each_day_due(warehouse, facts.publication["publication_id"]):
+        facts.publication["last_delivery_seq"] = 0  # due again: what looks at weeks lacks the last day
     page = report_file(warehouse, week_name(chosen["week_utc"]))
     if known_at is not None:
         page = page.with_name(f"{page.stem}.known-{known_at:%Y%m%dT%H%M}.html")
@@ -100,7 +102,8 @@ def _holding_what_had_landed(warehouse: Warehouse, kept: list[Publication], inst
     with publication_of(warehouse, earlier[-1].path) as connection:
         ((held,),) = connection.execute("select max(delivery_seq) from marts.ingested_files").fetchall()
     landed = max((delivery.seq for delivery in landed_by(warehouse, instant)), default=None)
-    return earlier[-1] if held == landed else None
+    is_whole = held == landed and not is_each_day_due(warehouse, earlier[-1].publication_id)
+    return earlier[-1] if is_whole else None
 
 
 def as_document(facts: WeekFacts) -> str:

@@ -10,10 +10,12 @@ import duckdb
 import polars as pl
 import pytest
 
-from engine.build import build, built, publish_store
+from drivetail.service.maintenance import check_sums
+from engine.build import Build, build, built, publish_store
+from engine.errors import ModelError
 from engine.warehouse import Warehouse
 from ingest import ingest
-from report import due_weeks
+from report import due_weeks, write_report
 from simulate import simulate
 from tests.proof.support import marts_differences
 
@@ -39,6 +41,11 @@ def week(tmp_path: Path) -> tuple[Warehouse, pl.DataFrame]:
     fleet = tmp_path / "fleet"
     simulate(fleet, disk_groups=1, ssd_groups=1, hours=7 * 24 + 1, seed=5)
     rows = pl.concat([pl.read_parquet(path) for path in sorted(fleet.glob("drive_hours*"))])
+    # slow in the last hour and the next: sums of what is made each build differ then from those of each day
+    is_slow = (pl.col("drive_id") == rows["drive_id"][0]) & (pl.col("hour_utc") >= SUNDAY + timedelta(hours=22))
+    rows = rows.with_columns(
+        pl.when(is_slow).then(pl.col(name) * 9).otherwise(pl.col(name)) for name in ("read_latency_us", "write_latency_us")
+    )
     for path in fleet.glob("drive_hours*"):
         path.unlink()
     warehouse = Warehouse(tmp_path / "warehouse")
@@ -56,6 +63,8 @@ def test_relations_of_each_day_are_left_to_the_next_build_and_made_by_it(week: t
     first = build(warehouse, daily=False).publication
     assert as_of(warehouse) == [last, last - timedelta(hours=1)]
     assert built(warehouse) is None and due_weeks(warehouse) == []
+    assert 'last-delivery" content="0"' in write_report(warehouse, week="2026-W02").read_text(encoding="utf-8"), "it is due again"
+    check_sums(warehouse)
     assert build(warehouse, daily=False).publication == first, "it is left for as long as that is said"
 
     deliver(warehouse, tmp_path / "next", rows.filter(pl.col("hour_utc") > last))
@@ -68,6 +77,26 @@ def test_relations_of_each_day_are_left_to_the_next_build_and_made_by_it(week: t
     shutil.copytree(warehouse.raw, twin.raw)
     build(twin)
     assert marts_differences(warehouse.published, twin.published) == []
+
+
+def test_relations_that_a_killed_build_has_begun_are_made_by_the_next(
+    week: tuple[Warehouse, pl.DataFrame], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A publication shows all of them as they were or all of them new."""
+    warehouse, rows = week
+    deliver(warehouse, tmp_path / "last", rows.filter(pl.col("hour_utc") < SUNDAY + timedelta(days=1)))
+    build(warehouse, daily=False)
+
+    def fail(self: Build, nodes: object, publication_id: str) -> None:
+        raise ModelError("killed")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Build, "_make", fail)
+        with pytest.raises(ModelError, match="killed"):
+            build(warehouse)
+    deliver(warehouse, tmp_path / "next", rows.filter(pl.col("hour_utc") >= SUNDAY + timedelta(days=1)))
+    build(warehouse, daily=False)
+    assert built(warehouse) is not None and as_of(warehouse) == [SUNDAY + timedelta(days=1)] * 2
 
 
 def test_labels_are_remembered_until_the_relations_of_each_day_are_made(week: tuple[Warehouse, pl.DataFrame], tmp_path: Path) -> None:
