@@ -43,21 +43,21 @@ def open_published(warehouse: Warehouse, path: Path | None = None) -> duckdb.Duc
     Raises: QueryError when there is none, it cannot be read, or the folder has moved since it was made.
     """
     if not warehouse.published.exists():
-        raise QueryError(f"{warehouse.published}: no such warehouse; {_first_step(warehouse)}, or name another with --warehouse DIR")
+        first = "nothing has landed there: `drivetail ingest`, then `drivetail build`" if has_nothing(warehouse) else "run `drivetail build`"
+        raise QueryError(f"{warehouse.published}: no such warehouse; {first}, or name another with --warehouse DIR")
+    file = path or warehouse.published
+    inode = file.stat().st_ino
     try:
-        connection = duckdb.connect(str(path or warehouse.published), read_only=True)
+        connection = duckdb.connect(str(file), read_only=True)
         limit_memory(connection)
         ((root,),) = connection.execute("select root from plan.root").fetchall()
     except (duckdb.Error, ValueError) as error:
+        if file.stat().st_ino != inode:  # DuckDB opens a file three times, and another was published in between
+            return open_published(warehouse, path)
         raise QueryError(f"{warehouse.published}: cannot be read ({first_line(error)}); `drivetail build` rebuilds it from raw") from error
     if root != str(warehouse.root):
         raise QueryError(f"{warehouse.root}: was moved here from {root}; run `drivetail build` once, so that readers find the tables again")
     return connection
-
-
-def _first_step(warehouse: Warehouse) -> str:
-    """Advice where nothing is published."""
-    return "nothing has landed there: `drivetail ingest`, then `drivetail build`" if has_nothing(warehouse) else "run `drivetail build`"
 
 
 @contextmanager

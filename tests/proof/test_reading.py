@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from engine.build import build, make_study
+from engine.read import QueryError, open_published
 from engine.warehouse import Warehouse
 from ingest import ingest
 from simulate import simulate
@@ -62,3 +65,26 @@ def test_every_relation_of_nine_million_drive_hours_answers_fast(tmp_path: Path)
     assert build(warehouse).drive_hour_count > 9_000_000
     make_study(warehouse)
     check(warehouse)
+
+
+@pytest.mark.parametrize("is_swapped", [True, False])
+def test_an_open_that_a_swap_falls_into_is_made_again(is_swapped: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB opens a file three times. A file that is damaged and stays is refused."""
+    warehouse = Warehouse(tmp_path / "warehouse")
+    warehouse.create()
+    for file in (warehouse.published, tmp_path / "next.duckdb"):
+        with duckdb.connect(str(file)) as connection:
+            connection.execute("create schema plan; create table plan.root as select ? as root", [str(warehouse.root)])
+
+    def torn(*_: object, **__: object) -> None:
+        monkeypatch.undo()
+        if is_swapped:
+            os.replace(tmp_path / "next.duckdb", warehouse.published)
+        raise duckdb.IOException("No more data remaining in MetadataReader")
+
+    monkeypatch.setattr("duckdb.connect", torn)
+    if is_swapped:
+        open_published(warehouse).close()
+    else:
+        with pytest.raises(QueryError, match="cannot be read"):
+            open_published(warehouse)
