@@ -43,8 +43,8 @@ def open_published(warehouse: Warehouse, path: Path | None = None) -> duckdb.Duc
     Raises: QueryError when there is none, it cannot be read, or the folder has moved since it was made.
     """
     if not warehouse.published.exists():
-        first = "nothing has landed there: `drivetail ingest`, then `drivetail build`" if has_nothing(warehouse) else "run `drivetail build`"
-        raise QueryError(f"{warehouse.published}: no such warehouse; {first}, or name another with --warehouse DIR")
+        hint = "nothing has landed there: `drivetail ingest`, then `drivetail build`" if has_nothing(warehouse) else "run `drivetail build`"
+        raise QueryError(f"{warehouse.published}: no such warehouse; {hint}, or name another with --warehouse DIR")
     file = path or warehouse.published
     inode = file.stat().st_ino
     try:
