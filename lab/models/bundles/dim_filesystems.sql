@@ -2,7 +2,7 @@
 with filesystems as (
     select filesystems.*
     from {{ source('lab', 'filesystems') }} as filesystems
-    inner join {{ ref('step_lab__manifests') }} as manifests using (experiment_id, delivery_seq)
+    inner join {{ ref('step_lab__manifests') }} using (experiment_id, delivery_seq)
 ),
 
 -- what is mounted of the filesystem's drive, by the file that is listed last: described where it is one

@@ -16,7 +16,7 @@ select
     arg_max(drives.{{ column }}, { 'listed_at': drives.listed_at, 'row': drives."row" }) filter (where drives.{{ column }} is not null) as {{ column }}{{ ',' if not loop.last }}
     {%- endfor %}
 from {{ source('lab', 'devices') }} as devices
-inner join {{ ref('step_lab__manifests') }} as manifests using (experiment_id, delivery_seq)
+inner join {{ ref('step_lab__manifests') }} using (experiment_id, delivery_seq)
 inner join drives
     on devices.experiment_id = drives.experiment_id
     -- lsblk and diskstats list all drives of a machine; smartctl's file is of the one that runs.csv names

@@ -16,4 +16,4 @@ select
     events.sectors,
     events.error
 from {{ source('lab', 'block_events') }} as events
-inner join {{ ref('step_lab__listings') }} as listings using (experiment_id, delivery_seq, listing)
+inner join {{ ref('step_lab__listings') }} using (experiment_id, delivery_seq, listing)
