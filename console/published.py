@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import duckdb
 
 from engine.publish import PUBLISHED
-from engine.read import QueryError, Row, open_for_questions
+from engine.read import QueryError, Row, open_for_questions, own_file
 from engine.warehouse import Warehouse
 
 T = TypeVar("T")
@@ -202,20 +202,12 @@ class Publications:
             if self._current is not None and mark == self._mark:
                 return
             self._mark = mark
-            fresh = Published(self.warehouse, self._own_file())
+            fresh = Published(self.warehouse, own_file(self.warehouse))
             with self._lock:
                 last, self._current = self._current, fresh
                 is_over = last is not None and last.users == 0
             if last is not None and is_over:
                 last.close()
-
-    def _own_file(self) -> Path:
-        """The publication under the name that no other has: DuckDB opens a path that is open already a second time as it was."""
-        published = self.warehouse.published
-        if not published.exists():
-            return published  # opening it says what to do
-        named = sorted(self.warehouse.publications.glob("*-*.duckdb"), reverse=True)
-        return next((path for path in named if path.samefile(published)), published)
 
 
 def mark_of(file: Path) -> tuple[int, int]:

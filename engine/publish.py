@@ -24,7 +24,7 @@ from engine.custom import CustomModels
 from engine.execute import Executor
 from engine.nodes import STORED, VIEW, WHEN_ASKED, Node
 from engine.projects import projects
-from engine.read import NOT_ASKED
+from engine.read import NOT_ASKED, own_file
 from engine.retention import files_needed, read_past, remove_from_raw
 from engine.sources import RawFiles, source_rows
 from engine.warehouse import Warehouse, quoted
@@ -73,7 +73,7 @@ def current_publication(warehouse: Warehouse) -> Publication | None:
     """The publication readers see; None when there is none, it cannot be read, or it was made for another place."""
     if not warehouse.published.exists():
         return None
-    found = _publication_in(warehouse, warehouse.published)
+    found = _publication_in(warehouse, own_file(warehouse))
     return found if found is not None and found.path.exists() else None
 
 

@@ -45,19 +45,21 @@ def open_published(warehouse: Warehouse, path: Path | None = None) -> duckdb.Duc
     if not warehouse.published.exists():
         hint = "nothing has landed there: `drivetail ingest`, then `drivetail build`" if has_nothing(warehouse) else "run `drivetail build`"
         raise QueryError(f"{warehouse.published}: no such warehouse; {hint}, or name another with --warehouse DIR")
-    file = path or warehouse.published
-    inode = file.stat().st_ino
     try:
-        connection = duckdb.connect(str(file), read_only=True)
+        connection = duckdb.connect(str(path or own_file(warehouse)), read_only=True)
         limit_memory(connection)
         ((root,),) = connection.execute("select root from plan.root").fetchall()
     except (duckdb.Error, ValueError) as error:
-        if file.stat().st_ino != inode:  # DuckDB opens a file three times, and another was published in between
-            return open_published(warehouse, path)
         raise QueryError(f"{warehouse.published}: cannot be read ({first_line(error)}); `drivetail build` rebuilds it from raw") from error
     if root != str(warehouse.root):
         raise QueryError(f"{warehouse.root}: was moved here from {root}; run `drivetail build` once, so that readers find the tables again")
     return connection
+
+
+def own_file(warehouse: Warehouse) -> Path:
+    """The current publication under a name that is never swapped: DuckDB opens a file three times, and one open already as it was."""
+    names = sorted(warehouse.publications.glob("*-*.duckdb"), reverse=True) if warehouse.published.exists() else []
+    return next((file for file in names if file.samefile(warehouse.published)), warehouse.published)
 
 
 @contextmanager
@@ -77,7 +79,8 @@ def publication_of(
         except duckdb.Error as error:
             hint = "`drivetail build --full-refresh` rebuilds it from raw"
             why = f"{warehouse.published}: its tables cannot be read ({first_line(error)}); {hint}"
-            raise QueryError(other or (_message(error) if NOT_ASKED in str(error) else why)) from error
+            # a relation that nobody has asked for says so itself, behind the name of the error's class
+            raise QueryError(other or (first_line(error).partition(": ")[2] if NOT_ASKED in str(error) else why)) from error
         except QueryError:  # such as a drive that is not there: it may be in what is built now
             note_other_models(other)
             raise
@@ -178,10 +181,11 @@ def open_for_questions(
     `use warehouse.main`. out: the one file that may be written, with `copy`. path: as for open_published. limits: SQL that sets more,
     before nothing can be set.
     """
-    open_published(warehouse, path).close()
+    file = path or own_file(warehouse)
+    open_published(warehouse, file).close()
     connection = duckdb.connect()
     limit_memory(connection)
-    connection.execute(f"attach {quoted(path or warehouse.published)} as warehouse (read_only); use warehouse.main; {limits}")
+    connection.execute(f"attach {quoted(file)} as warehouse (read_only); use warehouse.main; {limits}")
     files = ", ".join(quoted(path) for path in (warehouse.decisions, *([out.resolve()] if out is not None else [])))
     connection.execute(f"set allowed_paths = [{files}]")
     ((publication_id,),) = connection.execute("select publication_id from raw.publication").fetchall()
@@ -190,11 +194,6 @@ def open_for_questions(
     connection.execute(f"set allowed_directories = [{folders}]")
     connection.execute("set enable_external_access = false; set lock_configuration = true")
     return connection
-
-
-def _message(error: duckdb.Error) -> str:
-    """The message of an error that a published relation raises by itself, without the name of its class."""
-    return first_line(error).partition(": ")[2]
 
 
 def first_line(error: Exception) -> str:

@@ -21,7 +21,7 @@ from engine.errors import Hindered, ModelError
 from engine.nodes import EACH_DAY, STORED, WITH_DAYS
 from engine.plan import MAX_BATCH_DAYS, batches, landed_days
 from engine.publish import clean_up, current_publication
-from engine.read import QueryError, fetch, open_published, publication_of
+from engine.read import QueryError, fetch, open_published, own_file, publication_of
 from engine.retention import PRUNED_MODEL
 from engine.warehouse import PROJECT, Warehouse, quoted
 from ingest.raw.store import drive_hour_files, list_deliveries, table_files
@@ -264,7 +264,7 @@ def _link_day(warehouse: Warehouse, scratch: Warehouse, day: date, last_seq: int
 def _differences(warehouse: Warehouse, build: Build, day: date) -> list[str]:
     found = []
     connection = build.connection
-    connection.execute(f"attach {quoted(warehouse.published)} as published (read_only)")
+    connection.execute(f"attach {quoted(own_file(warehouse))} as published (read_only)")
     try:
         for relation in REBUILT:
             rows = f"(select * from {{}}.intermediate.{relation} where cast(hour_utc as date) = date '{day}')"

@@ -1,7 +1,7 @@
 """Readers of a warehouse while it is written: each a process that opens `warehouse.duckdb` read-only again and again.
 
 `poll` opens and closes: an open is never refused, and shows one publication from the first query to the last. DuckDB opens a file three
-times: where another was published in between, as its inode tells, the reader opens again, as engine.read does. `hold` keeps what it
+times by its name: where another was published in between, as its inode tells, the reader opens again. `hold` keeps what it
 opened until two more publications have come, and must then still read the same rows. A process of its own each: within one process
 DuckDB gives a second open the file that the first one holds.
 """

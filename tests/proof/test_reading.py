@@ -68,19 +68,23 @@ def test_every_relation_of_nine_million_drive_hours_answers_fast(tmp_path: Path)
 
 
 @pytest.mark.parametrize("is_swapped", [True, False])
-def test_an_open_that_a_swap_falls_into_is_made_again(is_swapped: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """DuckDB opens a file three times. A file that is damaged and stays is refused."""
+def test_an_open_that_a_swap_falls_into_shows_a_publication(is_swapped: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB opens a file three times by its name. A file that is damaged is refused."""
     warehouse = Warehouse(tmp_path / "warehouse")
     warehouse.create()
-    for file in (warehouse.published, tmp_path / "next.duckdb"):
+    own, following = (warehouse.publications / f"{name}.duckdb" for name in ("000001-20260105T000000Z", "000002-20260105T010000Z"))
+    for file in (own, following):
         with duckdb.connect(str(file)) as connection:
             connection.execute("create schema plan; create table plan.root as select ? as root", [str(warehouse.root)])
+    os.link(own, warehouse.published)
+    connect = duckdb.connect
 
-    def torn(*_: object, **__: object) -> None:
-        monkeypatch.undo()
+    def torn(path: str, **options: bool) -> duckdb.DuckDBPyConnection:
         if is_swapped:
-            os.replace(tmp_path / "next.duckdb", warehouse.published)
-        raise duckdb.IOException("No more data remaining in MetadataReader")
+            os.replace(following, warehouse.published)
+        if not is_swapped or path == str(warehouse.published):
+            raise duckdb.IOException("No more data remaining in MetadataReader")
+        return connect(path, **options)
 
     monkeypatch.setattr("duckdb.connect", torn)
     if is_swapped:
