@@ -109,6 +109,14 @@ def drivetail_hourly() -> None:
 
     @task_group(tooltip="Slowdowns, tails, intervals, published for readers")
     def marts() -> tuple[Any, Any]:
+        def publication(daily: bool | None) -> str:
+            """The one that a build makes, or the last where all is built; daily: as of `engine.build.build`."""
+            from engine.build import build as run_build
+            from engine.build import built
+
+            with shared.no_retry():
+                return (built(shared.warehouse()) or run_build(shared.warehouse(), daily=daily).publication).publication_id
+
         # what landed is published, also when something else did not land
         @task(
             pool=shared.WRITER,
@@ -116,20 +124,11 @@ def drivetail_hourly() -> None:
             doc_md="The models over what is new, their tests, one publication; nothing where all is built.",
         )
         def build() -> str:
-            from engine.build import build as run_build
-            from engine.build import built
-
-            with shared.no_retry():
-                last = built(shared.warehouse())
-                return (last or run_build(shared.warehouse(), daily=False).publication).publication_id
+            return publication(daily=False)
 
         @task(pool=shared.WRITER, doc_md="What looks at weeks, one more publication; nothing where no day is over.")
         def each_day() -> str:
-            from engine.build import build as run_build
-            from engine.build import built
-
-            with shared.no_retry():
-                return (built(shared.warehouse()) or run_build(shared.warehouse()).publication).publication_id
+            return publication(daily=None)
 
         @task(
             outlets=[COMPLETE_WEEKS],
