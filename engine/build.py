@@ -500,7 +500,8 @@ class Build:
         is_due = is_redefined or daily or [row[0] for row in before] != [now[0]] or self.has_changed_past()
         # once begun they are finished: a publication would show some of them new and some old
         is_left = is_due and daily is False and not is_redefined and bool(before)
-        if is_due and not is_redefined and not is_left:
+        is_made = is_due and not is_left
+        if is_made and not is_redefined:
             self.warehouse.note("each_day")
             self.connection.execute("delete from state.made_of")
             of_each_day = [node for node in all_nodes if node.made == EACH_DAY]
@@ -508,11 +509,11 @@ class Build:
             self._remake_weeks(by_week)
             self.note_made(by_week, publication_id)
             self._make([node for node in of_each_day if node not in by_week], publication_id)
-        if is_due and not is_left:
+        if is_made:
             self.connection.execute("begin; delete from state.days_not_in_marts; delete from state.made_of")
             self.connection.execute("insert into state.made_of values (?, ?)", now)
             self.connection.execute("commit")
-        self.warehouse.note("made", each_day=is_due and not is_left, by_week=len(by_week))
+        self.warehouse.note("made", each_day=is_made, by_week=len(by_week))
         return is_left
 
     def _note_days_looked_at(self) -> None:
@@ -603,8 +604,7 @@ class Build:
         # a day is over with its last hour
         open_day = (last + timedelta(hours=1)).date()
         query = "select count(*) > 0 from state.days_not_in_marts where day_utc < ?"
-        (has_changed,) = self.connection.execute(query, [open_day]).fetchone() or (False,)
-        return bool(has_changed)
+        return bool(self.connection.execute(query, [open_day]).fetchall()[0][0])
 
     def count_days(self) -> None:
         """Count hours of the days that have changed since they were counted, and of those whose drives are grouped differently now."""
