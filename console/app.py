@@ -115,11 +115,13 @@ class Console:
 
     def _html(self, request: Request, template: str, published: Published | None, status: int = 200, **content: Any) -> HTMLResponse:
         """A template with what every page shows: how old the data are, who asks, the token of its forms."""
-        user, last = request.scope.get("user", ""), None if published is None else published.last_hour_utc
-        hours = None if last is None else max(0.0, (utc_now() - last) / timedelta(hours=1) - 1)
+        user, age, is_stale = request.scope.get("user", ""), "", False
+        if published is not None and published.last_hour_utc is not None:
+            hours = max(0.0, (utc_now() - published.last_hour_utc) / timedelta(hours=1) - 1)
+            age, is_stale = f"{duration(hours)} old", hours > STALE_HOURS
         text = self.templates.get_template(template).render(
-            published=published, user=user, form_token=self.access.form_token(user), age="" if hours is None else f"{duration(hours)} old",
-            is_stale=hours is not None and hours > STALE_HOURS, here=f"{request.url.path}?{request.url.query}",
+            published=published, user=user, form_token=self.access.form_token(user), age=age, is_stale=is_stale,
+            here=f"{request.url.path}?{request.url.query}",
             q=request.query_params.get("q", ""), warehouse=str(self.warehouse.root), path=request.url.path, version=self.version,
             **content,
         )  # fmt: skip
@@ -191,8 +193,8 @@ class Console:
                     columns, found, is_more = question.answer(published)
                     rows = [dict(zip(columns, row, strict=True)) for row in found]
                     content["answer"] = {**cells_of(published, columns, rows), "is_more": is_more}
-                    figure = quick_chart(columns, rows) if query.get("as") == "chart" else None
-                    content["figure"] = None if figure is None else drawn(figure, "answer", "The answer as a chart")
+                    if query.get("as") == "chart" and (figure := quick_chart(columns, rows)):
+                        content["figure"] = drawn(figure, "answer", "The answer as a chart")
             except QueryError as error:
                 content["problem"] = str(error)
             forms = (("table", "as"), ("chart", "as"), ("csv", "download"), ("parquet", "download"))

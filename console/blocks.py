@@ -103,7 +103,7 @@ class Figure:
     def view(self, published: Published, page: str, query: Query) -> Row:
         """Values for the template."""
         figure = self.draw(published.rows(self.sql.replace("marts.fct_drive_hours", "held.drive_hours")))
-        shown = None if figure is None else drawn(figure, self.name, self.title)
+        shown = drawn(figure, self.name, self.title) if figure else None
         return {"block": self, "figure": shown, "ask": address("/ask", sql=self.sql.strip())}
 
 
@@ -133,7 +133,7 @@ class Page:
     answer: Markup | str = ""
 
     def download(self, name: str, query: Query) -> str:
-        """The SQL of a table as a file: all that the reader chose. Raises: QueryError where there is none of this name."""
+        """SQL for all rows of a table that the reader chose. Raises: QueryError for a name that no table has."""
         tables = {block.name: block for block in self.blocks if isinstance(block, Table)}
         if name not in tables:
             raise QueryError(f"{name!r} is no table of this page; its tables are {', '.join(tables)}")

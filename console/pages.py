@@ -89,7 +89,7 @@ def fact(title: str, name: str | None, page: str = "", id: str | None = None) ->
 
 
 def found_rows(published: Published, sql: str, otherwise: str) -> list[Row]:
-    """The rows of a query. Raises: QueryError, `otherwise`, where there is none."""
+    """The rows of a query. Raises: QueryError with the text `otherwise` where it has no rows."""
     if not (found := published.rows(sql)):
         raise QueryError(otherwise)
     return found
@@ -144,14 +144,15 @@ def fleet(published: Published, query: Query) -> Page:
         "week": literal(week) if weeks else "null", "first": literal(first) if weeks else "null",
         "end": literal(week + timedelta(weeks=1)) if weeks else "null", "kind": quoted(groups[0]["kind"] if groups else "disk"),
     }  # fmt: skip
-    told = " ".join(f"{metric['label']}: {metric['description']}" for metric in map(definitions()["metrics"].get, SHOWN))
+    metrics = [definitions()["metrics"][name] for name in SHOWN]
+    descriptions = " ".join(f"{metric['label']}: {metric['description']}" for metric in metrics)
     draws: dict[str, Draw] = {
         "tails": lambda rows: weekly_trend(
             rows, week, numerator="tail_hours", denominator="raid_hours", share="tail_hour_ratio", what="tail hours", of="RAID-hours"
         ),
         "when": lambda rows: heat_map(rows, week),
     }
-    measures = Table("measures", "The measures, over all the history", measured_sql(), note=told, empty="Nothing measured yet.")
+    measures = Table("measures", "The measures, over all the history", measured_sql(), note=descriptions, empty="Nothing measured yet.")
     blocks = blocks_of(published, "fleet", words, {"measures": measures}, draws)
     return Page("Slow drives now", blocks, under=f"The week is that of {day(week)} (UTC)." if weeks else "", answer=answer)
 
