@@ -220,6 +220,8 @@ def _land(
         held_back = partial(withheld, warehouse, source) if gate is not None and not is_release else None
         arrivals = Arrivals(files, source, staged.deliveries, source_options, SOURCES[source].identity, held_back, progress)
         landing = Landing(source, staged, options["kind"], options["min_coverage"], arrivals, progress, source_options)
+        if gate is not None:
+            landing.on_new = gate.prepare
         land(module, files, landing)
         progress("read", len(files), len(files))
         summary = IngestSummary(options["source"], None, landing.results, notes=notes, held=arrivals.held)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import polars as pl
 
+from ingest.contract.errors import GateError
 from ingest.contract.fleet import REJECTED_RECORDS
 from ingest.contract.values import TIMED, utc_now
 from ingest.raw.closing import rejected_records
@@ -18,7 +21,7 @@ from ingest.raw.staging import Part
 from ingest.reading.files import UNREADABLE, sha256_of
 from quality.frames import FILES, HOUR, USUAL, columns, facts, without_duplicates
 from quality.history import History
-from quality.suites import TABLES, Check, Finding, load_suite, suite_file, validate
+from quality.suites import TABLES, Check, Finding, great_expectations, load_suite, suite_file, validate
 
 BATCH_ROWS = 500_000
 """Drive-hours looked at together, in whole hours: an hour of the largest fleets, months of a small one."""
@@ -42,10 +45,18 @@ class Gate:
         self.is_rows_only = is_rows_only
         self._suites: dict[str, list[Check]] = {}
         self._source = ""
+        self._library = Thread(target=_load)
+
+    def prepare(self) -> None:
+        """Import Great Expectations while the delivery is read: that takes seconds."""
+        if not self._library.ident:
+            self._library.start()
 
     def checks(self, table: str, level: str) -> list[Check]:
         """The checks of a table at a level that are asked of the source at hand. Raises: GateError."""
         if not self._suites:  # all of them first: a broken one is reported before any check runs
+            if self._library.ident:
+                self._library.join()
             self._suites = {name: load_suite(name, self.warehouse) for name in TABLES}
         asked = [check for check in self._suites[table] if self._source not in check.not_of]
         return [check for check in asked if check.level == level and not (level == "batch" and self.is_rows_only)]
@@ -108,6 +119,11 @@ class Gate:
             findings = [*findings[: len(by_row)], *again]
         report.add(findings, batch)
         return broken
+
+
+def _load() -> None:
+    with suppress(GateError):  # the first check that needs it says so
+        great_expectations()
 
 
 def _broken_rows(table: str, rows: pl.DataFrame, findings: list[Finding], now: datetime) -> pl.DataFrame:

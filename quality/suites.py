@@ -100,7 +100,7 @@ def _import_when_used(package: str, name: str) -> None:
 
 
 @cache
-def _great_expectations() -> Any:
+def great_expectations() -> Any:
     """Great Expectations, silent: imported when first needed, because that takes seconds; without telemetry or progress bars."""
     os.environ["GX_ANALYTICS_ENABLED"] = "false"
     try:
@@ -136,7 +136,7 @@ def load_suite(table: str, warehouse: Path) -> list[Check]:
 
 
 def _check(table: str, entry: dict[str, Any], where: str) -> Check:
-    gx, _ = _great_expectations()
+    gx, _ = great_expectations()
     kind, kwargs, meta = str(entry.get("type")), dict(entry.get("kwargs", {})), dict(entry.get("meta", {}))
     where = f"{where} ({kind})"
     if meta.get("level") not in ("row", "batch"):
@@ -181,7 +181,7 @@ def validate(checks: Sequence[Check], rows: pl.DataFrame, parameters: dict[str, 
     """Look at rows (contract columns) with some checks of one suite. An unknown parameter is null. `now`: UTC without zone."""
     if not checks:
         return []
-    gx, definition = _great_expectations()
+    gx, definition = great_expectations()
     derived = columns(checks[0].table, now)
     names = sorted({name for check in checks for name in check.columns})
     looked_at = rows.select(derived[name].value.alias(name) if name in derived else pl.col(name) for name in names)

@@ -29,7 +29,8 @@ class Landing:
     """The target that a source fills while it reads: records are staged, rejections kept, rows counted by file.
 
     `kind` and `min_coverage` are the options of the call, `options` those of its source. `tables`: staged records that are not TIMED;
-    `rejections` and `parts`: by file number; `samples`: see count_samples; `derived`: kinds whose records come of several files.
+    `rejections` and `parts`: by file number; `samples`: see count_samples; `derived`: kinds whose records come of several files;
+    `on_new`: is called before the first new file is read.
     """
 
     source: str
@@ -39,6 +40,7 @@ class Landing:
     arrivals: Arrivals
     on_progress: Callable[[str, int, int], None]
     options: dict[str, Any] = field(default_factory=dict)
+    on_new: Callable[[], object] = lambda: None
     results: list[FileResult] = field(default_factory=list)
     tables: dict[str, list[pl.DataFrame]] = field(default_factory=lambda: {kind: [] for kind in RAW_KINDS if kind not in TIMED})
     rejections: dict[int, list[pl.DataFrame]] = field(default_factory=dict)
@@ -56,7 +58,9 @@ class Landing:
         if known is not None:
             result.status, result.notes = known
             return None
-        result.file_no = sum(other.file_no is not None for other in self.results) + 1
+        result.file_no = len(self.by_no) + 1
+        if result.file_no == 1:
+            self.on_new()
         result.ingested_at = utc_now()
         fault = self.arrivals.fault_of(file)
         if fault is not None:
@@ -248,6 +252,9 @@ class Landing:
 
 class Gate(Protocol):
     """Looks at a delivery that is read and staged, before it is judged. May take rows back (`landing.refuse`)."""
+
+    def prepare(self) -> None:
+        """Get ready, while a delivery is read."""
 
     def check(self, landing: Landing) -> GateReport:
         """Look at it."""

@@ -302,6 +302,8 @@ from pathlib import Path
 from ingest import GateReport, drop, ingest, release
 verb, at, folder, warehouse = sys.argv[1:]
 class No:
+    def prepare(self):
+        pass
     def check(self, landing):
         return GateReport([] if verb == "release" else ["no"], {"checked_at": "2026-01-05T00:00:00", "checks": []})
 rename, count = os.rename, 0

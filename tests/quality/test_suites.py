@@ -246,8 +246,8 @@ def test_scipy_is_imported_by_the_check_that_needs_it() -> None:
     code = """
 import sys
 import pandas as pd
-from quality.suites import _great_expectations
-gx, definition = _great_expectations()
+from quality.suites import great_expectations
+gx, definition = great_expectations()
 print('scipy.stats._stats_py' in sys.modules)
 weights = {'values': ['a', 'b'], 'weights': [0.6, 0.4]}
 check = gx.expectations.ExpectColumnKLDivergenceToBeLessThan(column='x', partition_object=weights, threshold=1)
