@@ -11,6 +11,9 @@ select
     extents.extent_bytes // 512 as sectors,
     extents.flags
 from {{ ref('step_lab__file_maps') }} as maps
-inner join {{ source('lab', 'extents') }} as extents using (experiment_id, delivery_seq, listing, map)
+inner join {{ source('lab', 'extents') }} as extents
+    on maps.experiment_id = extents.experiment_id and maps.delivery_seq = extents.delivery_seq
+        and maps.listing = extents.listing and maps.map = extents.map
 inner join {{ ref('dim_configs') }} as configs on maps.experiment_id = configs.experiment_id and maps.config_id = configs.config_id
-left join {{ ref('dim_filesystems') }} as filesystems using (experiment_id, filesystem_id)
+left join {{ ref('dim_filesystems') }} as filesystems
+    on configs.experiment_id = filesystems.experiment_id and configs.filesystem_id = filesystems.filesystem_id

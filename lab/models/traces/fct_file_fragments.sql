@@ -11,5 +11,7 @@ select
     min(maps.summary_extents) as summary_extents,
     min(maps.file_bytes) as file_bytes
 from {{ ref('step_lab__file_maps') }} as maps
-left join {{ source('lab', 'extents') }} as extents using (experiment_id, delivery_seq, listing, map)
+left join {{ source('lab', 'extents') }} as extents
+    on maps.experiment_id = extents.experiment_id and maps.delivery_seq = extents.delivery_seq
+        and maps.listing = extents.listing and maps.map = extents.map
 group by maps.experiment_id, maps.config_id, maps.phase, maps.run_number, maps.file_name
