@@ -1,11 +1,10 @@
 """The warehouse's promises on speed and size, measured: `make bench`.
 
-    python -m workbench.bench --work FOLDER --only day,hour,scale,relations,questions,commands,check,study,sources,decisions,tolerance,lab,spark,spark-day
+    python -m workbench.bench --work FOLDER --only day,hour,...
 
 Each part writes its own sections of docs/results/bench.md, with commit, date, command and machine, and says whether its bounds hold.
 The machine is shared: ratios are taken within one run, and CPU seconds stand beside wall seconds. Exits 1 when a bound fails.
 `day/` below the work folder is used where it is there (drive_hours*.parquet, drives.parquet, drive_events.parquet), else simulated.
-`report` runs by name only: it writes its own page.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ import duckdb
 
 from engine.projects import projects
 from workbench.commit import ROOT, current_commit
-from workbench.measure import measure_module
 from workbench.parts import PAPER_DAYS, Section, Setting
 from workbench.parts.check import bench_check
 from workbench.parts.console import bench_console
@@ -32,6 +30,7 @@ from workbench.parts.decisions import bench_decisions
 from workbench.parts.hour import bench_hour
 from workbench.parts.questions import bench_commands, bench_questions
 from workbench.parts.relations import bench_relations
+from workbench.parts.report import bench_report
 from workbench.parts.scale import bench_scale
 from workbench.parts.sources import bench_sources
 from workbench.parts.spark import bench_spark, bench_spark_day
@@ -48,33 +47,13 @@ PARTS: dict[str, Callable[[Setting], list[Section]]] = {
     "commands": bench_commands,
     "check": bench_check,
     "console": bench_console,
+    "report": bench_report,
     "sources": bench_sources,
     "decisions": bench_decisions,
     **{name: part for project in projects() for name, part in project.benches().items()},
     "spark": bench_spark,
     "spark-day": bench_spark_day,
 }
-OWN_PAGES = ("report",)
-TITLES = (
-    "One day of the paper's fleet",
-    "One more hour of the paper's fleet",
-    "One more hour at 46,000 drives",
-    "The paper's whole scale",
-    "Published relations",
-    "The study",
-    "The cookbook's questions",
-    "Commands on the demo",
-    "The inner loop",
-    "The console",
-    "A month of 60 drives from Prometheus",
-    "Parsers",
-    "Decisions about drives",
-    "Four million requests around slow drives",
-    "Experiments of the lab",
-    "A tenth of the paper's day on Spark",
-    "The paper's day on Spark",
-)
-"""The sections of the page, in order."""
 
 
 def machine() -> str:
@@ -91,13 +70,11 @@ def written(section: Section, begun: str) -> str:
 
 
 def enter(section: Section, begun: str) -> None:
-    """Write a section into docs/results/bench.md, in the place of its last measurement."""
-    old = RESULTS.read_text(encoding="utf-8").split("\n## ")[1:] if RESULTS.exists() else []
-    sections = {title: f"## {text.rstrip()}\n" for text in old for title in TITLES if text.startswith(f"{title}\n")}
-    sections[section.title] = written(section, begun)
+    """Write a section into docs/results/bench.md, in the place of its last measurement, or as the last."""
+    old = RESULTS.read_text(encoding="utf-8").split("\n## ")[1:]
+    sections = {text.partition("\n")[0]: f"## {text.rstrip()}\n" for text in old} | {section.title: written(section, begun)}
     told = f"`make bench` on {machine()}. Absolute seconds vary with the machine's neighbours; ratios are taken within one run.\n"
-    in_order = {title: sections[title] for title in TITLES if title in sections}
-    RESULTS.write_text("\n".join(["# Benchmark", "", *what_holds(in_order), told, *in_order.values()]), encoding="utf-8")
+    RESULTS.write_text("\n".join(["# Benchmark", "", *what_holds(sections), told, *sections.values()]), encoding="utf-8")
 
 
 def what_holds(sections: dict[str, str]) -> list[str]:
@@ -114,7 +91,7 @@ def main() -> None:
         "--work", type=Path, default=Path(tempfile.gettempdir()) / "drivetail-bench", help="scratch folder (scale needs 60 GB)"
     )
     parser.add_argument("--repetitions", type=int, default=3)
-    parser.add_argument("--only", default=",".join(PARTS), help=f"parts, with commas between: {', '.join([*PARTS, *OWN_PAGES])}")
+    parser.add_argument("--only", default=",".join(PARTS), help=f"parts, with commas between: {', '.join(PARTS)}")
     parser.add_argument(
         "--small", action="store_true", help="small fleets, to see that every part runs: prints, writes no results, judges no bounds"
     )
@@ -123,7 +100,7 @@ def main() -> None:
     )
     options = parser.parse_args()
     parts = options.only.split(",")
-    if unknown := set(parts) - set(PARTS) - set(OWN_PAGES):
+    if unknown := set(parts) - set(PARTS):
         parser.error(f"no such part: {', '.join(sorted(unknown))}")
     options.work.mkdir(parents=True, exist_ok=True)
     setting = Setting(options.work.resolve(), options.repetitions, options.small, 3 if options.small else options.scale_days)
@@ -132,9 +109,6 @@ def main() -> None:
     commit, command = current_commit(), shlex.join(["python", "-m", "workbench.bench", *given])
     failed: list[str] = []
     for part in parts:
-        if part in OWN_PAGES:
-            measure_module(f"workbench.{part}")
-            continue
         begun = f"Commit {commit}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC; `{command}`."
         for section in PARTS[part](setting):
             print(written(section, begun), flush=True)

@@ -52,11 +52,6 @@ def measure(*command: object, cwd: Path | None = None) -> Cost:
     return Cost(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
 
-def measure_module(module: str, *arguments: object) -> Cost:
-    """Run `python -m module`."""
-    return measure(sys.executable, "-m", module, *arguments)
-
-
 def measure_sql(text: str) -> Cost:
     """Run SQL in a fresh DuckDB process."""
     code = "import duckdb, sys; c = duckdb.connect(); [c.execute(q).fetchall() for q in sys.argv[1].split(';') if q.strip()]"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shutil
 import statistics
+import sys
 from pathlib import Path
 
 import duckdb
 
-from workbench.measure import DRIVETAIL, Cost, folder_mib, measure, measure_module, simulate
+from workbench.measure import DRIVETAIL, Cost, folder_mib, measure, simulate
 from workbench.parts import Bound, Section, Setting, middle
 from workbench.yardsticks import SCRIPTS
 from workbench.yardsticks.compare import compare_slowdowns, relation
@@ -35,7 +36,7 @@ def run_script(name: str, setting: Setting) -> Cost:
     module, *arguments = SCRIPTS[name]
     out = setting.work / "yardsticks" / name.replace(" ", "-").replace(",", "")
     shutil.rmtree(out, ignore_errors=True)
-    return measure_module(f"workbench.yardsticks.{module}", fleet(setting), out, *arguments)
+    return measure(sys.executable, "-m", f"workbench.yardsticks.{module}", fleet(setting), out, *arguments)
 
 
 def answer(name: str, setting: Setting) -> str:

@@ -1,10 +1,9 @@
-"""A day on Spark beside the same day on DuckDB: seconds, bytes shuffled, and the plan of the heaviest stage, from Spark's own event log."""
+"""A day on Spark beside the same day on DuckDB: seconds, and bytes shuffled and the heaviest stage from Spark's own event log."""
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import statistics
 import time
@@ -23,9 +22,6 @@ from workbench.parts import Bound, Section, Setting
 from workbench.parts.day import fleet as paper_day
 from workbench.spark_cluster import Cluster
 
-MODELS = 3
-"""Models listed, the heaviest first."""
-
 SKEW = 3
 """The longest task of the heaviest stage over its median, at most."""
 
@@ -35,96 +31,29 @@ EXECUTOR_GIB = 2
 LOCAL, CLUSTER = "Spark, `local[2]`", "Spark, a master and two workers of one core"
 """The engines measured beside DuckDB."""
 
-WRITTEN = re.compile(r"Arguments: (?:`spark_catalog`\.`\w+`\.`(\w+)`|file:\S*/(?:\w+\.)?(\w+), )")
-"""Where a plan says which table it writes, or the folder of one, which has the name of its model."""
-
 STORED = ("fct_drive_hours", "fct_raid_hours")
 """Marts whose rows are compared."""
 
 
 @dataclass
 class Stage:
-    """A stage of Spark: what its tasks took and moved."""
+    """A stage of Spark: seconds of each of its tasks, and bytes that they wrote for other stages."""
 
-    execution: int
-    """Number of the query that a job belongs to; -1 without one."""
     seconds: list[float] = field(default_factory=list)
     shuffled_bytes: int = 0
 
 
-@dataclass
-class EventLog:
-    """Contents of an event log: stages, and of each query the model it is of and its last plan."""
-
-    stages: dict[int, Stage] = field(default_factory=dict)
-    models: dict[int, str] = field(default_factory=dict)
-    plans: dict[int, str] = field(default_factory=dict)
-
-    @property
-    def shuffled_bytes(self) -> int:
-        """Bytes that all stages wrote for other stages."""
-        return sum(stage.shuffled_bytes for stage in self.stages.values())
-
-    @property
-    def task_seconds(self) -> float:
-        """Seconds of all tasks, one after the other."""
-        return sum(sum(stage.seconds) for stage in self.stages.values())
-
-    def by_model(self) -> list[tuple[str, float, int]]:
-        """Models with the seconds of their tasks and the bytes they shuffled, the heaviest first."""
-        seconds: defaultdict[str, float] = defaultdict(float)
-        moved: defaultdict[str, int] = defaultdict(int)
-        for stage in self.stages.values():
-            name = self.models.get(stage.execution, "(queries of the build)")
-            seconds[name] += sum(stage.seconds)
-            moved[name] += stage.shuffled_bytes
-        return sorted(((name, seconds[name], moved[name]) for name in seconds), key=lambda each: -each[1])
-
-    def heaviest(self) -> Stage:
-        """The stage whose tasks took the longest together."""
-        return max(self.stages.values(), key=lambda stage: sum(stage.seconds))
-
-
-def read_event_log(folder: Path) -> EventLog:
-    """Read the one event log in a folder."""
+def read_event_log(folder: Path) -> list[Stage]:
+    """The stages in the one event log of a folder, the one first whose tasks took the longest together."""
     (path,) = [file for file in folder.iterdir() if file.is_file()]
-    found = EventLog()
+    stages: defaultdict[int, Stage] = defaultdict(Stage)
     with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            event = json.loads(line)
-            kind = event["Event"].rpartition(".")[2]
-            if kind == "SparkListenerJobStart":
-                execution = int(event.get("Properties", {}).get("spark.sql.execution.id", -1))
-                for stage in event["Stage Infos"]:  # a later job may list one that it need not run again
-                    found.stages.setdefault(stage["Stage ID"], Stage(execution))
-            elif kind == "SparkListenerTaskEnd" and event.get("Task Metrics"):
-                metrics, stage = event["Task Metrics"], found.stages[event["Stage ID"]]
+        for event in map(json.loads, lines):
+            if event["Event"] == "SparkListenerTaskEnd" and event.get("Task Metrics"):
+                metrics, stage = event["Task Metrics"], stages[event["Stage ID"]]
                 stage.seconds.append(metrics["Executor Run Time"] / 1000)
                 stage.shuffled_bytes += metrics["Shuffle Write Metrics"]["Shuffle Bytes Written"]
-            elif kind == "SparkListenerSQLExecutionStart":
-                plan = event["physicalPlanDescription"]
-                written = WRITTEN.search(plan)
-                if written:
-                    found.models[event["executionId"]] = written[1] or written[2]
-                found.plans[event["executionId"]] = plan
-            elif kind == "SparkListenerSQLAdaptiveExecutionUpdate":
-                found.plans[event["executionId"]] = event["physicalPlanDescription"]
-    return found
-
-
-def exchanges(plan: str) -> list[str]:
-    """The shuffles of a formatted plan: what each is by. One that is used again is listed once: it is written once."""
-    found = []
-    for number in re.findall(r" Exchange \((\d+)\)", "\n".join(tree(plan))):
-        by = re.search(rf"^\({number}\) Exchange\n.*?^Arguments: (.*?), [A-Z_]+, \[plan_id", plan, re.MULTILINE | re.DOTALL)
-        found.append(re.sub(r"#\d+L?", "", by[1]) if by else "?")
-    return found
-
-
-def tree(plan: str) -> list[str]:
-    """The lines of a formatted plan that read, shuffle, join, add up and write; what Spark first planned is left out."""
-    final = plan.split("\n\n")[0].split("+- == Initial Plan ==")[0]
-    return [line for line in final.splitlines() if re.search(r"Scan|Exchange|Join|Aggregate|Window|Sort|Insert", line)]
+    return sorted(stages.values(), key=lambda stage: -sum(stage.seconds))
 
 
 @contextmanager
@@ -136,7 +65,7 @@ def spark_settings(folder: Path) -> Iterator[Path]:
     shutil.copytree(ROOT / "engine/spark_conf", settings)
     (settings / "spark-defaults.conf").write_text(
         f"spark.eventLog.enabled true\nspark.eventLog.dir file://{logs}\nspark.eventLog.rolling.enabled false\n"
-        f"spark.eventLog.compress false\nspark.sql.maxPlanStringLength 1000000\nspark.executor.memory {EXECUTOR_GIB}g\n"
+        f"spark.eventLog.compress false\nspark.executor.memory {EXECUTOR_GIB}g\n"
     )
     os.environ["SPARK_CONF_DIR"] = str(settings)
     try:
@@ -183,7 +112,7 @@ def bench_fleet(title: str, delivery: Path, groups: tuple[int, int], setting: Se
     shutil.rmtree(warehouse, ignore_errors=True)
     measure(DRIVETAIL, "ingest", "bundle", delivery, "--warehouse", warehouse)
     runs: dict[str, Cost] = {}
-    logs: dict[str, EventLog] = {}
+    logs: dict[str, list[Stage]] = {}
     digests: dict[str, list[tuple[str, int, int]]] = {}
 
     def run(engine: str, *options: str) -> None:
@@ -204,9 +133,7 @@ def bench_fleet(title: str, delivery: Path, groups: tuple[int, int], setting: Se
         runs[CLUSTER] += Cost(0, cpu_seconds(cluster) - before, 0)
     finally:
         cluster.stop()
-    log = logs[LOCAL]
-    heaviest = log.heaviest()
-    plan = log.plans.get(heaviest.execution, "")
+    heaviest = logs[LOCAL][0].seconds
     lines = [
         f"{rows:,} drive-hours, landed; `drivetail build --full-refresh` computes and publishes them.",
         f"The cluster's CPU time is also its workers', its memory the driver's alone. Load average at the end: {os.getloadavg()[0]:.1f}.",
@@ -215,27 +142,14 @@ def bench_fleet(title: str, delivery: Path, groups: tuple[int, int], setting: Se
         "|---|--:|--:|--:|--:|--:|--:|",
         *(
             f"| {engine} | {cost.cells} | {cost.seconds / runs['DuckDB'].seconds:.1f}x | {cost.cpu_seconds / runs['DuckDB'].cpu_seconds:.1f}x | "
-            + (f"{logs[engine].shuffled_bytes / rows:.0f} |" if engine in logs else " |")
+            + (f"{sum(stage.shuffled_bytes for stage in logs[engine]) / rows:.0f} |" if engine in logs else " |")
             for engine, cost in runs.items()
         ),
         "",
-        f"The heaviest stage is of `{log.models.get(heaviest.execution)}`: {len(heaviest.seconds)} tasks, {sum(heaviest.seconds):.1f} s together, "
-        f"the longest {max(heaviest.seconds):.1f} s. Its query shuffles by {'; '.join(exchanges(plan)) or 'nothing'}.",
+        f"The heaviest stage has {len(heaviest)} tasks of {sum(heaviest):.1f} s together, the longest of {max(heaviest):.1f} s.",
     ]
-    if groups == setting.paper_fleet:  # of the smaller ones it is much the same
-        lines += ["", "```text", *tree(plan), "```"]
-        lines += [
-            "",
-            f"The models that take Spark longest, of {log.task_seconds:.0f} seconds of all tasks on {LOCAL}:",
-            "",
-            "| model | tasks (s) | shuffled, bytes per drive-hour |",
-            "|---|--:|--:|",
-            *(f"| `{model}` | {seconds:.1f} | {moved / rows:.0f} |" for model, seconds, moved in log.by_model()[:MODELS]),
-        ]
     bounds = [
-        Bound(
-            "the longest task of the heaviest stage over its median", max(heaviest.seconds) / statistics.median(heaviest.seconds), SKEW, "x"
-        ),
+        Bound("the longest task of the heaviest stage over its median", max(heaviest) / statistics.median(heaviest), SKEW, "x"),
         Bound("marts of stored rows that differ from DuckDB's", sum(found != digests["DuckDB"] for found in digests.values()), 0, "marts"),
     ]
     shutil.rmtree(warehouse)
