@@ -6,7 +6,6 @@ waits for slow drives is avoided when all of them were replaced. Rules and measu
 
 from __future__ import annotations
 
-import csv
 import random
 import statistics
 from collections.abc import Callable, Iterable
@@ -420,8 +419,5 @@ def section(futures: dict[int, Future], verdicts: list[Verdict], rows: list[Row]
         Bound("alerts of healthy drives that people are shown, per 1,000 of them and week", shown_false, 4, "alerts"),
     ]
     if rows:
-        with TABLE.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, rows[0], lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
+        pl.DataFrame(rows).write_csv(TABLE)
     return Section("Decisions about drives", lines, bounds)

@@ -1,4 +1,4 @@
-"""A day's stages in plain DuckDB SQL, with text keys or with whole-number keys given out at landing: python -m workbench.yardsticks.sketch FOLDER OUT text|whole.
+"""A day's stages in plain DuckDB SQL, with whole-number keys given out at landing: python -m workbench.yardsticks.sketch FOLDER OUT.
 
 No provenance and no lateness: it says what the arithmetic of a day costs when a whole day is computed at once.
 """
@@ -17,10 +17,10 @@ PARQUET = "(format parquet, compression zstd, compression_level 1, dictionary_si
 DELIVERED = """read_ios, write_ios, read_latency_us, write_latency_us, read_blocks, write_blocks, block_bytes, coverage, collected_at"""
 PERIODS = """
 create temp view periods as
-select {drive_id}, {raid_group_id}, coalesce(role, 'data') = 'data' as is_data,
+select drive_id, raid_group_id, coalesce(role, 'data') = 'data' as is_data,
     coalesce(date_trunc('hour', valid_from), timestamp '0001-01-01') as from_hour_utc,
     coalesce(date_trunc('hour', valid_to), timestamp '9999-01-01') as to_hour_utc
-from {source}
+from numbered
 """
 REJECTED = """(
     drive_id is null or raid_group_id is null or hour_utc is null or hour_utc <> date_trunc('hour', hour_utc)
@@ -94,15 +94,9 @@ WRITTEN = {
 }
 
 
-def landing(folder: Path, out: Path, keys: str) -> dict[str, str]:
-    """Statements that write raw.parquet, by stage; `whole` gives each drive and RAID group a number in a register."""
+def landing(folder: Path, out: Path) -> dict[str, str]:
+    """Statements that write raw.parquet, by stage; each drive and RAID group has a number in a register."""
     hours, drives = f"read_parquet('{folder}/drive_hours*.parquet')", f"read_parquet('{folder}/drives.parquet')"
-    view = f"create temp view raw as from read_parquet('{out}/raw.parquet')"
-    if keys == "text":
-        return {
-            "landing": f"copy (from {hours} where not {REJECTED}) to '{out}/raw.parquet' {PARQUET}; {view}; "
-            + PERIODS.format(source=drives, drive_id="drive_id", raid_group_id="raid_group_id"),
-        }
     known = {name: f"select {name} from {drives} union select {name} from {hours}" for name in ("drive_id", "raid_group_id")}
     numbers = {name: f"(select number from {name}_register as r where r.{name} = d.{name})" for name in known}
     return {
@@ -117,20 +111,21 @@ def landing(folder: Path, out: Path, keys: str) -> dict[str, str]:
                 from {hours} as h
                 inner join drive_id_register as d using (drive_id) inner join raid_group_id_register as g using (raid_group_id)
                 where not {REJECTED.replace("drive_id", "h.drive_id").replace("raid_group_id", "h.raid_group_id")}
-            ) to '{out}/raw.parquet' {PARQUET}; {view};
+            ) to '{out}/raw.parquet' {PARQUET};
+            create temp view raw as from read_parquet('{out}/raw.parquet');
             create temp table numbered as select * replace ({", ".join(f"{of} as {name}" for name, of in numbers.items())}) from {drives} as d;
-        """
-        + PERIODS.format(source="numbered", drive_id="drive_id", raid_group_id="raid_group_id"),
+            {PERIODS}
+        """,
     }
 
 
-def main(folder: Path, out: Path, keys: str) -> None:
+def main(folder: Path, out: Path) -> None:
     """Run the stages and print wall and CPU seconds of each."""
     out.mkdir(parents=True, exist_ok=True)
     connection = duckdb.connect(config={"preserve_insertion_order": "false", "memory_limit": "12GB"})
     stages = {
         "checks of the delivery": f"select count(*), count(*) filter {REJECTED} from read_parquet('{folder}/drive_hours*.parquet')",
-        **landing(folder, out, keys),
+        **landing(folder, out),
         "one row per drive and hour": "select count(*) from (select 1 from raw group by drive_id, hour_utc having count(*) > 1)",
         "measured, data drives": MEASURED,
         "five medians": MEDIANS,
@@ -147,4 +142,4 @@ def main(folder: Path, out: Path, keys: str) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3])
+    main(Path(sys.argv[1]), Path(sys.argv[2]))
