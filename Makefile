@@ -8,7 +8,7 @@ PORT ?= 8080
 # else every process compiles every module again
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo airflow docs check test tests lint proof bench soak mutants calibrate spark-cluster spark-cluster-stop wheel sbom clean help
+.PHONY: demo airflow docs check test tests lint proof bench soak mutants calibration spark-cluster spark-cluster-stop wheel sbom clean help
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -49,8 +49,8 @@ soak: .venv/.airflow  ## 20 random fleets, 50 kills, two days under a real sched
 mutants: .venv/.ready  ## faults in the models' SQL that unit tests must find (about 40 minutes); writes docs/results/mutants.md
 	$(RUN)/python -m workbench.mutants
 
-calibrate: .venv/.ready  ## fit the simulator to the paper's curves (an hour); writes its numbers and docs/results/calibration.md
-	$(RUN)/python -m workbench.calibrate
+calibration: .venv/.ready  ## simulated fleets against the paper's numbers and curves (half an hour); writes docs/results/calibration.md
+	$(RUN)/python -m workbench.calibration
 
 spark-cluster: .venv/.spark  ## a Spark master and two workers on this machine (docs/spark.md)
 	$(RUN)/python -m workbench.spark_cluster

@@ -77,7 +77,7 @@ def main() -> None:
             {"DRIVETAIL_SEEDS": ",".join(seeds.split(",")[:PRUNED_FLEETS]), "DRIVETAIL_FLEETS": "1", "DRIVETAIL_KILL_SEED": kill_seed},
             f"{PRUNED_FLEETS} fleets pruned twice and 8 prunes killed, DRIVETAIL_SEEDS={seeds}, DRIVETAIL_KILL_SEED={kill_seed}",
         ),
-        "pages": ({}, "an earlier week's report built again, the page of all tables, the calibrated simulator"),
+        "pages": ({}, "an earlier week's report built again, the page of all tables"),
         "strains": ({}, "disk full, memory, clock, damaged files"),
         "servers": ({}, "a month of a fleet, from a real Prometheus and from its bundle"),
         "parsers": ({"DRIVETAIL_FUZZ_SECONDS": "15"}, "15 CPU seconds of fuzzing for each parser"),
