@@ -142,10 +142,10 @@ def _unequal_days(build: Build) -> tuple[list[str], int, int]:
         for (day,) in build.connection.execute("select distinct day_utc from plan.files where model = ?", [PRUNED_MODEL]).fetchall()
         if build.horizon is None or day >= build.horizon
     }
-    measured = executor.sql_of(build.models.by_relation["intermediate.int_drive_hours__measured"])
+    nodes = [build.models.by_relation[f"intermediate.int_drive_hours__{name}"] for name in ("placed", "measured")]
     query = f"""
         with measured as (
-            select cast(hour_utc as date) as day_utc, {summed} from ({measured})
+            select cast(hour_utc as date) as day_utc, {summed} from intermediate.int_drive_hours__measured
             where cast(hour_utc as date) in (select day_utc from plan.shown_days) group by all
         ),
 
@@ -158,7 +158,8 @@ def _unequal_days(build: Build) -> tuple[list[str], int, int]:
     found, rows = [], 0
     for batch in batches(build.deliveries, days):
         executor.show_raw(build.files, batch)
-        with executor.computing([], batch):
+        with executor.computing(nodes, batch):
+            executor.compute(nodes, batch, build.name)
             executor.show_store(batch, [PRUNED_MODEL])
             for day, accepted, stored, is_unequal in build.connection.execute(query).fetchall():
                 rows += stored

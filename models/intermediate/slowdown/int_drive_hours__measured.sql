@@ -1,93 +1,43 @@
-{{ config(meta={'made': 'with_days'}) }}
--- Measurements of each drive-hour, and the role its drive had. Rows of any role. Grain: drive_id, hour_utc.
-with drive_hours as (
-    select * from {{ ref('int_drive_hours__identified') }}
-),
-
-placed as (
-    select
-        drive_hours.*,
-        {{ placed_group('drive_hours', 'segments') }} as named_raid_group_id,
-        segments.raid_group_id as inventory_raid_group_id,
-        segments.role as inventory_role,
-        drive_hours.source is not null and drive_hours.is_group_guessed and coalesce(segments.is_group_guessed, true) as is_placed_by_guess,
-        coalesce(own_segments.role, segments.role, 'data') = 'data' as is_data_drive,
-        {{ given_directions('drive_hours') }},
-        coalesce(drive_hours.coverage, 1.0) >= drive_hours.min_coverage as is_covered
-    from drive_hours
-    left join {{ ref('int_drives__segments') }} as segments
-        on drive_hours.drive_id = segments.drive_id
-        and segments.is_believed
-        and segments.from_hour_utc <= drive_hours.hour_utc
-        and segments.to_hour_utc > drive_hours.hour_utc
-    -- where inventory names several groups at once, the one of the row counts: few drives have a segment that is not believed
-    left join {{ ref('int_drives__segments') }} as own_segments
-        on drive_hours.drive_id = own_segments.drive_id
-        and not own_segments.is_believed
-        and drive_hours.raid_group_id = own_segments.named_raid_group_id
-        and own_segments.from_hour_utc <= drive_hours.hour_utc
-        and own_segments.to_hour_utc > drive_hours.hour_utc
-),
-
-named_groups as (
-    select distinct named_raid_group_id, group_peer_kind, is_of_mixed_group
-    from {{ ref('int_drives__periods') }}
-),
-
-kinds as (
-    select
-        placed.*,
-        coalesce(drives.peer_kind, devices.peer_kind, {{ peer_kind('placed.declared_kind', 'cast(null as string)', 'placed.drive_id') }}) as peer_kind,
-        named_groups.group_peer_kind,
-        coalesce(named_groups.is_of_mixed_group, false) as is_of_mixed_group
-    from placed
-    left join (select drive_id, peer_kind from {{ ref('int_drives__periods') }} where is_latest) as drives
-        on placed.drive_id = drives.drive_id
-    -- another device measured its serial, so its own host describes it
-    left join {{ ref('int_devices__described') }} as devices on placed.drive_id = devices.drive_id and placed.shared_serial is not null
-    left join named_groups on placed.named_raid_group_id = named_groups.named_raid_group_id
-),
-
--- of a group that inventory does not know the hours themselves say what kinds are in it
-hour_kinds as (
-    select named_raid_group_id, hour_utc, min(nullif(peer_kind, 'unknown')) as group_peer_kind
-    from kinds
-    where group_peer_kind is null
-    group by named_raid_group_id, hour_utc
+{{ config(materialized='view') }}
+-- Measurements of each drive-hour, with its peers' group and its drive's role. Rows of any role. Grain: drive_id, hour_utc.
+-- A view over the table, so that the table's rows need not wait until the kinds in each hour are known: DuckDB would keep all of them.
+with hour_kinds as (
+    select raid_group_id, hour_utc, min(nullif(kind_in_unknown_group, 'unknown')) as peer_kind
+    from {{ ref('int_drive_hours__placed') }}
+    where kind_in_unknown_group is not null
+    group by raid_group_id, hour_utc
 ),
 
 grouped as (
     select
-        kinds.*,
-        {{ peer_group(
-            'kinds.named_raid_group_id', 'kinds.peer_kind', 'coalesce(kinds.group_peer_kind, hour_kinds.group_peer_kind)',
-            'kinds.is_placed_by_guess', 'kinds.is_of_mixed_group'
-        ) }} as raid_group_id_of_kind
-    from kinds
+        placed.*,
+        case
+            when placed.kind_in_unknown_group is null then placed.raid_group_id
+            else {{ peer_group('placed.raid_group_id', 'placed.kind_in_unknown_group', 'hour_kinds.peer_kind', 'placed.is_group_guessed', 'false') }}
+        end as raid_group_id_of_kind
+    from {{ ref('int_drive_hours__placed') }} as placed
     left join hour_kinds
-        on kinds.named_raid_group_id = hour_kinds.named_raid_group_id
-        and kinds.hour_utc = hour_kinds.hour_utc
+        on placed.raid_group_id = hour_kinds.raid_group_id and placed.hour_utc = hour_kinds.hour_utc
 )
 
 select
     drive_id,
     hour_utc,
     raid_group_id_of_kind as raid_group_id,
-    -- drives that only share a host are no array
-    not is_placed_by_guess and (is_of_mixed_group or raid_group_id_of_kind <> named_raid_group_id) as is_of_mixed_array,
+    is_of_mixed_array or (not is_group_guessed and raid_group_id_of_kind <> raid_group_id) as is_of_mixed_array,
     declared_kind,
-    is_placed_by_guess as is_group_guessed,
+    is_group_guessed,
     coalesce(inventory_raid_group_id = raid_group_id_of_kind, false) as is_where_inventory_says,
-    case when inventory_role = 'data' and inventory_raid_group_id <> raid_group_id_of_kind then inventory_raid_group_id end as absent_from_raid_group_id,
+    case when is_data_in_inventory and inventory_raid_group_id <> raid_group_id_of_kind then inventory_raid_group_id end as absent_from_raid_group_id,
     shared_serial,
     path_hours,
     other_hours,
     is_data_drive,
     is_covered,
     coverage,
-    {{ merged_latency() }} as latency_us,
-    {{ merged_io_count() }} as io_count,
-    {{ merged_bytes() }} as io_bytes,
-    case when is_split and read_ios > 0 then read_latency_us end as read_latency_us,
-    case when is_split and write_ios > 0 then write_latency_us end as write_latency_us
+    latency_us,
+    io_count,
+    io_bytes,
+    read_latency_us,
+    write_latency_us
 from grouped
