@@ -19,19 +19,19 @@ unplugged_drives as (
     select
         episodes.drive_id,
         episodes.kind,
-        coalesce(min(drives.current_raid_group_id), episodes.drive_id) as cluster_id,
+        coalesce(drives.current_raid_group_id, episodes.drive_id) as cluster_id,
         max(case when episodes.is_replugged then 1 else 0 end) as replugged
     from episodes
     inner join {{ ref('int_drives') }} as drives on episodes.drive_id = drives.drive_id
-    group by episodes.drive_id, episodes.kind
+    group by episodes.drive_id, episodes.kind, drives.current_raid_group_id
 ),
 
 -- a drive's intervals of how far they went, not of how they began: the one that was answered soonest
 waits_by_maximum as (
-    select drive_id, kind, greatest_severity, min(cluster_id) as cluster_id, min(wait_hours) as wait_hours
+    select drive_id, kind, greatest_severity, cluster_id, min(wait_hours) as wait_hours
     from intervals
     where degree = 'slow'
-    group by drive_id, kind, greatest_severity
+    group by drive_id, kind, greatest_severity, cluster_id
 ),
 
 ids as (

@@ -71,15 +71,10 @@ survivals as (
         questions.is_survival,
         -- the product of the shares that survive each hour; once it is 0, it stays 0
         case
-            when max(case when risks.ended_count = risks.risk_count and risks.hours >= 0 then 1 else 0 end) = 1 then 0.0
+            when max(case when risks.ended_count = risks.risk_count then 1 else 0 end) = 1 then 0.0
             else exp(
                 coalesce(
-                    sum(
-                        case
-                            when risks.ended_count > 0 and risks.hours >= 0 and risks.ended_count < risks.risk_count
-                                then ln(1 - risks.ended_count / cast(risks.risk_count as double))
-                        end
-                    ),
+                    sum(case when risks.ended_count < risks.risk_count then ln(1 - risks.ended_count / cast(risks.risk_count as double)) end),
                     0.0
                 )
             )
@@ -114,4 +109,4 @@ select
     plain.denominator,
     case when plain.watched_count > 0 then 100 * case when survivals.is_survival then survivals.survival else 1 - survivals.survival end end as value
 from survivals
-inner join plain on survivals.id = plain.id and survivals.kind = plain.kind
+inner join plain on survivals.id = plain.id
