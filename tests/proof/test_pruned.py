@@ -38,7 +38,6 @@ KEPT = (
     "fct_unplug_episodes", "dim_drives", "dim_raid_groups",
 )  # fmt: skip
 """Relations that a prune leaves exactly as they are, beside the study."""
-STUDY = ("study_results", "study_curves", "study_variants")
 IS_LONG = "DRIVETAIL_FLEETS" in os.environ
 """In a soak: also the study, a second horizon and a rebuild that keeps the past."""
 MOVED = timedelta(days=LEAST_DAYS + 6)

@@ -24,10 +24,9 @@ MOST = 10  # differences shown per relation
 _NUMBERS = {"bigint": "numerator denominator", "double": "value ci_low ci_high"}
 STUDY_RELATIONS: dict[str, dict[str, str]] = {
     "study_results": columns_of_types(varchar="id kind verdict", **_NUMBERS),
-    "study_variants": columns_of_types(varchar="variant id kind", **_NUMBERS),
     "study_curves": columns_of_types(varchar="figure curve kind", double="x y y_left", bigint="population"),
 }
-STUDY_KEYS = {"study_results": ("id", "kind"), "study_variants": ("variant", "id", "kind"), "study_curves": ("figure", "curve", "x")}
+STUDY_KEYS = {"study_results": ("id", "kind"), "study_curves": ("figure", "curve", "x")}
 RELATIVE = 1e-9
 # In the unit of the reference. A bound that is 0 (of a share of 0, say) is off by the last bit of the terms that cancel in it.
 NEAR_ZERO = 1e-12
@@ -64,11 +63,8 @@ def compare_study(rows: Study, published: Path) -> list[str]:
     def compared(name: str, got: list[Record]) -> list[str]:
         if name == "study_curves":
             return _curve_differences(rows, [row for row in got if not row["figure"].startswith("12")])
-        key, scope = STUDY_KEYS[name], [row for row in got if is_in_scope(row["id"])]
-        present = {tuple(row[column] for column in key) for row in scope}
-        wanted = rows.results if name == "study_results" else rows.variants
-        there = [row for row in wanted if row["value"] is not None or tuple(row[column] for column in key) in present]
-        return row_differences(name, key, [_defined(row) for row in there], scope, is_near)
+        scope = [row for row in got if is_in_scope(row["id"])]
+        return row_differences(name, STUDY_KEYS[name], [_defined(row) for row in rows.results], scope, is_near)
 
     return _differences({name: (STUDY_RELATIONS[name], partial(compared, name)) for name in STUDY_RELATIONS}, published)
 

@@ -840,8 +840,6 @@ def drive_hours_of_cell(fleet: Fleet, h: datetime, rows: list[Record]) -> list[R
                 "read_slowdown": ratio(row["read_latency_us"], read_median) if covered and has_direction(row, "read") else None,
                 "write_slowdown": ratio(row["write_latency_us"], write_median) if covered and has_direction(row, "write") else None,
                 "age_year": age_year(h, fleet.attribute(row["drive_id"], "deployed_on")),
-                "read_latencies_us": (row["read_latency_us"], read_median),
-                "write_latencies_us": (row["write_latency_us"], write_median),
             }
         )
     return result

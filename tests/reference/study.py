@@ -21,12 +21,11 @@ from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
-from .reference import HOUR, floor_hour, hours_between, median, nearest_rank
+from .reference import HOUR, floor_hour, nearest_rank
 
 Record = dict[str, Any]
 Marts = dict[str, list[Record]]
@@ -111,19 +110,6 @@ def newcombe(one: tuple[float, float, float], two: tuple[float, float, float]) -
     return p1 - p2 - math.hypot(p1 - l1, u2 - p2), p1 - p2 + math.hypot(u1 - p1, p2 - l2)
 
 
-def kaplan_meier(times: Iterable[tuple[int, bool]], until: int) -> float | None:
-    """Probability that the event has come by hour `until`; times = (hours, whether the event came, else censored then)."""
-    taken = [(hours, came) for hours, came in times if hours >= 0]
-    if not taken:
-        return None
-    surviving = 1.0
-    for hours in sorted({hours for hours, came in taken if came and hours <= until}):
-        at_risk = sum(1 for other, _ in taken if other >= hours)
-        events = sum(1 for other, came in taken if came and other == hours)
-        surviving *= 1 - events / at_risk
-    return 1 - surviving
-
-
 # --------------------------------------------------------------------------------------------------------------------
 # Estimates
 
@@ -184,7 +170,7 @@ def difference(minuend: list[Item], subtrahend: list[Item], test: Test) -> Estim
     return Estimate(x, n, 100.0 * (one[0] - two[0]), 100.0 * low, 100.0 * high)
 
 
-def percentile(items: list[Item], q: str, binned: bool = True) -> Estimate:
+def percentile(items: list[Item], q: str) -> Estimate:
     """The value at percentile q (nearest rank, metrics 1) with Woodruff's interval.
 
     CHOICE: numerator is null, denominator the population. The design effect of the share at an edge is N / n_eff there, so that
@@ -195,7 +181,7 @@ def percentile(items: list[Item], q: str, binned: bool = True) -> Estimate:
     if n == 0:
         return Estimate(None, 0, quantile=q)
     # below 1.5 the warehouse keeps counts of values by 0.005
-    ordered = [BIN_EDGES[bisect_right(BIN_EDGES, value) - 1] if 0 < value < 1.5 and binned else value for value in ordered]
+    ordered = [BIN_EDGES[bisect_right(BIN_EDGES, value) - 1] if 0 < value < 1.5 else value for value in ordered]
     found = nearest_rank(ordered, q)
     edge = max((edge for edge in DESIGN_EDGES if edge <= found), default=DESIGN_EDGES[0])
     low, high = wilson(float(q), float(effective_size(*tally(items, lambda value: value >= edge))))
@@ -460,23 +446,18 @@ def equal(x: float) -> Test:
     return lambda value: value is not None and value == x
 
 
-def near_events(p: Populations, window_hours: int) -> set[tuple[str, datetime]]:
-    """Drives and hours with an explicit event of the drive within a number of hours before or after."""
-    return {
-        (row["drive_id"], floor_hour(row["occurred_at"]) + shift * HOUR)
-        for row in p.marts["fct_drive_events"]
-        if row["is_in_population"] and row["event_type"] in EXPLICIT_EVENTS
-        for shift in range(-window_hours, window_hours + 1)
-    }
-
-
 def explicit_events(p: Populations, kind: str) -> Estimate:
     """F09-01 (5.1 a): slow drive-hours with an explicit event of the drive within an hour.
 
     CHOICE: the event's hour is the slow hour, the one before or the one after; events in the population only. Without a slow hour there
     is none to have an event: no value.
     """
-    near = near_events(p, 1)
+    near = {
+        (row["drive_id"], floor_hour(row["occurred_at"]) + shift * HOUR)
+        for row in p.marts["fct_drive_events"]
+        if row["is_in_population"] and row["event_type"] in EXPLICIT_EVENTS
+        for shift in (-1, 0, 1)
+    }
     slow = [row for row in p.drive_hours(kind) if row["is_slow"]]
     found = sum(1 for row in slow if (row["drive_id"], row["hour_utc"]) in near)
     return Estimate(found, len(slow), float(found) if slow else None, verdict="not comparable")
@@ -849,15 +830,9 @@ def study_results(p: Populations, references: Iterable[Reference]) -> list[Recor
             continue
         for kind in KINDS if reference.subject == "both" else (reference.subject,):
             found = estimate(p, reference, kind)
-            result.append({"id": reference.id, "kind": kind, **numbers(found), "verdict": verdict(reference, found)})
+            numbers = {column: getattr(found, column) for column in ("numerator", "denominator", "value", "ci_low", "ci_high")}
+            result.append({"id": reference.id, "kind": kind, **numbers, "verdict": verdict(reference, found)})
     return result
-
-
-NUMBERS = ("numerator", "denominator", "value", "ci_low", "ci_high")
-
-
-def numbers(found: Estimate) -> Record:
-    return {column: getattr(found, column) for column in NUMBERS}
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -932,350 +907,16 @@ def curve_rows(curves: Mapping[tuple[str, str], Curve]) -> list[Record]:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# Variants: the same questions under another rule. `id` is the reference the variant stands beside.
-
-SLOW_HOURS = {"disk": "F01-01", "ssd": "F01-02"}
-TAIL_HOURS = {"disk": "F02-01", "ssd": "F02-02"}
-SECOND_TAIL = {"disk": "F03-02", "ssd": "F03-05"}
-THIRD_TAIL = {"disk": "F03-03", "ssd": "F03-06"}
-MILD_TAIL_HOURS = {"disk": "F02-05", "ssd": "F02-06"}
-SECOND_BELOW_MILD = {"disk": "F4A-T2-1.5", "ssd": "F4B-T2-1.5"}
-THIRD_BELOW_MILD = {"disk": "F4A-T3-1.5", "ssd": "F4B-T3-1.5"}
-LONG_INTERVALS = {"disk": "F04-01", "ssd": "F04-02"}
-EIGHT_HOURS = {"disk": "F04-03", "ssd": "F04-04"}
-ARRIVALS = {"disk": "F05-01", "ssd": "F05-02"}
-RATE = {"disk": "F08-02", "ssd": "F08-02"}
-SIZE = {"disk": "F08-06", "ssd": "F08-07"}
-WAITS = {"disk": "F14-01", "ssd": "F14-02"}
-MILD_WAITS = {"disk": "F14-03", "ssd": "F14-04"}
-RECURRENCES = {"disk": "F15-03", "ssd": "F15-04"}
-REPLUGS = {"disk": "F15-01", "ssd": "F15-02"}
-
-THRESHOLDS = (1.2, 1.5, 2, 3, 4, 5)
-WIDTHS = {"3-4": (3, 4), "5-6": (5, 6), "7-8": (7, 8), "9+": (9, math.inf)}
-Scaled = tuple[str, str, datetime, float]  # drive, group, hour, slowdown
-
-
-def variant(name: str, reference_id: str, kind: str, found: Estimate) -> Record:
-    return {"variant": name, "id": reference_id, "kind": kind, **numbers(found)}
-
-
-def tail_variants(name: str, kind: str, tails: list[tuple[str, list[float]]]) -> list[Record]:
-    """Findings 2 and 3, and what the paper prints of T1, T2 and T3 at 1.5, over RAID-hours given as (group, [T1, T2, T3])."""
-    asked = (
-        (1, TAIL_HOURS, at_least(2)), (2, SECOND_TAIL, at_least(2)), (3, THIRD_TAIL, at_least(2)),
-        (1, MILD_TAIL_HOURS, at_least(1.5)), (2, SECOND_BELOW_MILD, below(1.5)), (3, THIRD_BELOW_MILD, below(1.5)),
-    )  # fmt: skip
-    return [variant(name, ids[kind], kind, share([(group, of[rank - 1]) for group, of in tails], test)) for rank, ids, test in asked]
-
-
-def rescaled(p: Populations, name: str, scaled: list[Scaled]) -> list[Record]:
-    """Slow drive-hours and tails, for slowdowns made another way; tails of every RAID-hour with such slowdowns, valid otherwise or not."""
-    by_raid_hour: dict[tuple[str, datetime], list[float]] = defaultdict(list)
-    for _, group, hour, s in scaled:
-        by_raid_hour[(group, hour)].append(s)
-    result = []
-    for kind in KINDS:
-        hours = [(group, s) for drive, group, _, s in scaled if p.drive[drive]["kind"] == kind]
-        result.append(variant(name, SLOW_HOURS[kind], kind, share(hours, at_least(2))))
-        tails = [(group, sorted(of, reverse=True)) for (group, _), of in by_raid_hour.items() if p.group_kind[group] == kind]
-        result += tail_variants(name, kind, tails)
-    return result
-
-
-def scaled_column(p: Populations, column: str) -> list[Scaled]:
-    """read_slowdown or write_slowdown, wherever it is given."""
-    return [
-        (row["drive_id"], row["raid_group_id"], row["hour_utc"], row[column])
-        for row in p.marts["fct_drive_hours"]
-        if row[column] is not None
-    ]
-
-
-def cells(rows: Iterable[Record]) -> dict[tuple[str, datetime], list[Record]]:
-    result: dict[tuple[str, datetime], list[Record]] = defaultdict(list)
-    for row in rows:
-        result[(row["raid_group_id"], row["hour_utc"])].append(row)
-    return result
-
-
-def scaled_by_mean(p: Populations) -> list[Scaled]:
-    """Latency over the mean of the RAID-hour's reporting drives, in the valid RAID-hours of the headline."""
-    result = []
-    for (group, hour), rows in cells(row for row in p.marts["fct_drive_hours"] if row["slowdown"] is not None).items():
-        mean = math.fsum(row["latency_us"] for row in rows) / len(rows)
-        result.extend((row["drive_id"], group, hour, row["latency_us"] / mean) for row in rows)
-    return result
-
-
-def scaled_with_minimum(p: Populations, fewest: int) -> list[Scaled]:
-    """OP-42: drives with fewer I/Os have no valid latency; an unknown count is enough. Medians over the rest, >= 3 drives, > 0."""
-    taken = [
-        row
-        for row in p.marts["fct_drive_hours"]
-        if row["exclusion_reason"] != "low_coverage"
-        and row["latency_us"] is not None
-        and (row["io_count"] is None or row["io_count"] >= fewest)
-    ]
-    result = []
-    for (group, hour), rows in cells(taken).items():
-        middle = median(row["latency_us"] for row in rows)
-        if len(rows) >= 3 and middle > 0:
-            result.extend((row["drive_id"], group, hour, row["latency_us"] / middle) for row in rows)
-    return result
-
-
-def restricted(p: Populations, name: str, keeps: Callable[[Record], bool]) -> list[Record]:
-    """The headline's shares in the RAID-hours that `keeps` (a row of fct_raid_hours) passes and in their drive-hours, by the group's
-    kind."""
-    kept = {(row["raid_group_id"], row["hour_utc"]) for row in p.marts["fct_raid_hours"] if keeps(row)}
-    result = []
-    for kind in KINDS:
-        hours = [
-            (row["raid_group_id"], row["slowdown"])
-            for row in p.marts["fct_drive_hours"]
-            if row["slowdown"] is not None
-            and (row["raid_group_id"], row["hour_utc"]) in kept
-            and p.group_kind[row["raid_group_id"]] == kind
-        ]
-        tails = [(row["raid_group_id"], [row["tail_1"], row["tail_2"], row["tail_3"]]) for row in p.raid_hours(kind) if keeps(row)]
-        result.append(variant(name, SLOW_HOURS[kind], kind, share(hours, at_least(2))))
-        result += tail_variants(name, kind, tails)
-    return result
-
-
-def mixed_groups(p: Populations) -> set[str]:
-    """Groups whose data drives that reported slowdowns have more than one known model."""
-    models: dict[str, set[str]] = defaultdict(set)
-    for row in p.marts["fct_drive_hours"]:
-        model = p.drive[row["drive_id"]]["model"]
-        if row["slowdown"] is not None and model is not None:
-            models[row["raid_group_id"]].add(model)
-    return {group for group, found in models.items() if len(found) > 1}
-
-
-def imbalance_variants(p: Populations, kind: str, column: str, reference_id: str) -> list[Record]:
-    """The share with an imbalance of 2 or more among all hours with a slowdown, and the slow hours' share over it.
-
-    CHOICE: the lift carries the numerator and denominator of the slow hours' share and no interval.
-    """
-    known = [(row["raid_group_id"], row[column]) for row in p.drive_hours(kind) if row[column] is not None]
-    overall, slow = share(known, at_least(2)), share(p.imbalances_of_slow(kind, column), at_least(2))
-    lift = slow.value / overall.value if overall.value and slow.value is not None else None
-    return [
-        variant("unconditional", reference_id, kind, overall),
-        variant("lift", reference_id, kind, Estimate(slow.numerator, slow.denominator, lift)),
-    ]
-
-
-def consecutive_intervals(p: Populations, kind: str) -> list[tuple[Record, Record]]:
-    """Neighbouring intervals of one drive in one group (OP-11: gaps of intervals break at a group change)."""
-    by_drive: dict[str, list[Record]] = defaultdict(list)
-    for row in p.intervals(kind, "2x+"):
-        by_drive[row["drive_id"]].append(row)
-    return [
-        pair
-        for rows in by_drive.values()
-        for pair in pairwise(sorted(rows, key=lambda row: row["started_at"]))
-        if pair[0]["raid_group_id"] == pair[1]["raid_group_id"]
-    ]
-
-
-def interval_arrivals(p: Populations, kind: str) -> list[Record]:
-    """3.15: within a day from the end of an interval to the next one's start, and from start to start (hours apart <= 24)."""
-    pairs = consecutive_intervals(p, kind)
-    return [
-        variant(
-            name,
-            ARRIVALS[kind],
-            kind,
-            share([(later["raid_group_id"], hours_between(later["started_at"], one[since])) for one, later in pairs], at_most(DAY_HOURS)),
-        )
-        for name, since in (("interval end to start", "ended_at"), ("interval start to start", "started_at"))
-    ]
-
-
-def survival(name: str, reference_id: str, kind: str, plain: Estimate, probability: float | None) -> Record:
-    """CHOICE: numerator and denominator of the plain share; the value is the estimate under censoring; no interval."""
-    value = None if probability is None else 100.0 * probability
-    return variant(name, reference_id, kind, Estimate(plain.numerator, plain.denominator, value))
-
-
-def censored_lengths(p: Populations, kind: str) -> list[Record]:
-    """OP-07: a right-censored interval lasted at least its length; left-censored ones count as they are."""
-    times = [(row["interval_hours"], not row["is_right_censored"]) for row in p.intervals(kind, "2x+")]
-    result = []
-    for ids, hours in ((LONG_INTERVALS, 2), (EIGHT_HOURS, 8)):
-        ended = kaplan_meier(times, hours - 1)
-        plain = share(p.lengths(kind), at_least(hours))
-        result.append(survival("Kaplan-Meier", ids[kind], kind, plain, None if ended is None else 1 - ended))
-    return result
-
-
-def censored_waits(p: Populations, kind: str, severity: str) -> list[tuple[int, bool]]:
-    """Drives of a severity: the least wait, or hours from the first such interval's start to the drive's last row.
-
-    CHOICE: the drive's own last accepted row ends its follow-up.
-    """
-    starts: dict[str, datetime] = {}
-    waits: dict[str, list[int]] = defaultdict(list)
-    for row in p.intervals(kind, severity):
-        drive = row["drive_id"]
-        starts[drive] = min(row["started_at"], starts.get(drive, row["started_at"]))
-        if row["wait_hours"] is not None:
-            waits[drive].append(row["wait_hours"])
-    return [
-        (min(waits[drive]), True) if waits[drive] else (hours_between(p.drive[drive]["last_hour_utc"], start), False)
-        for drive, start in starts.items()
-    ]
-
-
-def censored_recurrences(p: Populations, kind: str) -> list[tuple[int, bool]]:
-    """Replugs after a slowdown of 2 or more: recur_hours, or hours from the replug to the drive's last row (none after it: not at risk)."""
-    return [
-        (row["recur_hours"], True)
-        if row["recur_hours"] is not None
-        else (hours_between(p.drive[row["drive_id"]]["last_hour_utc"], floor_hour(row["replugged_at"])), False)
-        for _, row in p.replugs(kind, "2x+")
-    ]
-
-
-def event_windows(p: Populations, kind: str) -> list[Record]:
-    """OP-14: Finding 9 within the same hour, 6 and 24 hours."""
-    slowdowns = {(row["drive_id"], row["hour_utc"]): row["is_slow"] for row in p.drive_hours(kind)}
-    events = [row for row in p.of_kind("fct_drive_events", kind) if row["is_in_population"]]
-    result = []
-    for window in (0, 6, 24):
-        near = near_events(p, window)
-        hours = [(row["raid_group_id"], (row["drive_id"], row["hour_utc"]) in near) for row in p.drive_hours(kind) if row["is_slow"]]
-        result.append(variant(f"window {window} h", "F09-01", kind, share(hours, bool)))
-        followed = []
-        for row in events:
-            if row["event_type"] in ("not_spinning", "not_responding"):
-                first = floor_hour(row["occurred_at"])
-                seen = [slowdowns.get((row["drive_id"], first + shift * HOUR)) for shift in range(window + 1)]
-                if any(slow is not None for slow in seen):
-                    followed.append((p.event_cluster(row["drive_id"], row["occurred_at"], row["event_type"]), any(seen)))
-        result.append(variant(f"window {window} h", "F09-02", kind, share(followed, bool)))
-    return result
-
-
-def other_waits(p: Populations, kind: str) -> list[Record]:
-    """6.6 by interval (cluster: the group then); OP-20 with the severity of the maximum, of disks."""
-    result = []
-    for ids, severity in ((WAITS, "2x+"), (MILD_WAITS, "1.5-2x")):
-        items = [(row["raid_group_id"], row["wait_hours"]) for row in p.intervals(kind, severity)]
-        result.append(variant("each interval", ids[kind], kind, share(items, at_most(DAY_HOURS))))
-    if kind == "disk":
-        for severity, low, high in (("2-4x", 2, 4), ("4-8x", 4, 8), ("8x+", 8, math.inf)):
-            waits: dict[str, list[int]] = defaultdict(list)
-            for row in p.intervals(kind, "2x+"):
-                if low <= row["max_slowdown"] < high:
-                    waits[row["drive_id"]] += [] if row["wait_hours"] is None else [row["wait_hours"]]
-            items = [(p.drive_cluster(drive), min(found, default=None)) for drive, found in waits.items()]
-            result.append(variant("severity by maximum", f"F11A-{severity}-24", kind, share(items, at_most(DAY_HOURS))))
-    return result
-
-
-def other_replugs(p: Populations, kind: str) -> list[Record]:
-    """6.8: drives replugged / drives unplugged; episodes with 10 hours of data after. CHOICE: up to the fleet's last valid RAID-hour."""
-    drives: dict[str, bool] = {}
-    for _, row in p.episodes(kind):
-        drives[row["drive_id"]] = drives.get(row["drive_id"], False) or row["is_replugged"]
-    ends = [row["last_hour_utc"] for row in p.marts["dim_raid_groups"] if row["last_hour_utc"] is not None]
-    end = max(ends) + HOUR if ends else datetime.min
-    followed = p.episodes(kind, lambda row: row["unplugged_at"] + 10 * HOUR <= end)
-    return [
-        variant("each drive", REPLUGS[kind], kind, share([(p.drive_cluster(drive), back) for drive, back in drives.items()], bool)),
-        variant("followed for 10 hours", REPLUGS[kind], kind, share([(cluster, row["is_replugged"]) for cluster, row in followed], bool)),
-    ]
-
-
-def multiples_of_a_side(p: Populations, side: str) -> list[Record]:
-    """3.13 of reads or writes alone: a merge of two directions destroys the source's resolution."""
-    hours, ticks = [], []
-    for row in p.of_kind("fct_drive_hours", "ssd"):
-        if row[f"{side}_slowdown"] is not None:
-            latencies = row[f"{side}_latencies_us"]
-            hit = is_multiple(*latencies, (3, 4, 6))
-            hours.append((row["raid_group_id"], hit))
-            if hit:
-                ticks.append((row["raid_group_id"], all(nanoseconds(latency) % TICK_NS == 0 for latency in latencies)))
-    return [
-        variant(f"{side} only", "VST-02", "ssd", share(hours, bool)),
-        variant(f"{side} only", "VST-03", "ssd", share(ticks, bool)),
-    ]
-
-
-def calendar_days(p: Populations, kind: str) -> Record:
-    """3.15: the slow hour before was on the same calendar day. CHOICE: of UTC."""
-    items = [
-        (p.group_of_hour[(row["drive_id"], row["hour_utc"])], row["previous_hour_utc"].date() == row["hour_utc"].date())
-        for row in p.of_kind("fct_slowdown_arrivals", kind)
-    ]
-    return variant("calendar day", ARRIVALS[kind], kind, share(items, bool))
-
-
-def study_variants(p: Populations) -> list[Record]:
-    result = []
-    for threshold in THRESHOLDS:
-        for kind in KINDS:
-            name = f"threshold {threshold:g}"
-            result.append(variant(name, SLOW_HOURS[kind], kind, share(p.slowdowns(kind), at_least(threshold))))
-            result.append(variant(name, TAIL_HOURS[kind], kind, share(p.tails(kind, 1), at_least(threshold))))
-    result += rescaled(p, "read only", scaled_column(p, "read_slowdown"))
-    result += rescaled(p, "write only", scaled_column(p, "write_slowdown"))
-    result += rescaled(p, "mean instead of median", scaled_by_mean(p))
-    for fewest in (10, 100):
-        result += rescaled(p, f"minimum I/O {fewest}", scaled_with_minimum(p, fewest))
-    result += restricted(p, "complete groups", lambda row: row["reporting_drive_count"] == row["data_drive_count"])
-    for name, (least, most) in WIDTHS.items():
-        # OP-12: N per hour for hourly metrics
-        result += restricted(p, f"width {name}", lambda row, a=least, b=most: a <= row["data_drive_count"] <= b)
-    mixed = mixed_groups(p)
-    result += restricted(p, "mixed models", lambda row: row["raid_group_id"] in mixed)
-    for side in ("read", "write"):
-        result += multiples_of_a_side(p, side)
-    for kind in KINDS:
-        result += imbalance_variants(p, kind, "rate_imbalance", RATE[kind])
-        result += imbalance_variants(p, kind, "size_imbalance", SIZE[kind])
-        result += interval_arrivals(p, kind)
-        result.append(calendar_days(p, kind))
-        result += event_windows(p, kind)
-        result += other_waits(p, kind)
-        result += other_replugs(p, kind)
-        result += censored_lengths(p, kind)
-        mild = [
-            (row["raid_group_id"], row["interval_hours"]) for row in p.of_kind("fct_slowdown_intervals", kind) if row["threshold"] == 1.5
-        ]
-        result.append(variant("intervals at 1.5x", LONG_INTERVALS[kind], kind, share(mild, at_least(2))))
-        result.append(variant("intervals at 1.5x", EIGHT_HOURS[kind], kind, share(mild, at_least(8))))
-        whole = [
-            (row["raid_group_id"], row["interval_hours"])
-            for row in p.intervals(kind, "2x+")
-            if not row["is_left_censored"] and not row["is_right_censored"]
-        ]
-        result.append(variant("whole intervals only", LONG_INTERVALS[kind], kind, share(whole, at_least(2))))
-        for ids, severity in ((WAITS, "2x+"), (MILD_WAITS, "1.5-2x")):
-            plain = share(p.waits(kind, severity), at_most(DAY_HOURS))
-            result.append(survival("Kaplan-Meier", ids[kind], kind, plain, kaplan_meier(censored_waits(p, kind, severity), DAY_HOURS)))
-        plain = share(p.recurrences(kind, "2x+"), at_most(DAY_HOURS))
-        result.append(survival("Kaplan-Meier", RECURRENCES[kind], kind, plain, kaplan_meier(censored_recurrences(p, kind), DAY_HOURS)))
-    return result
-
-
-# --------------------------------------------------------------------------------------------------------------------
 
 
 class Study(NamedTuple):
-    """The study's relations: results by (id, kind), curves by (figure, curve), variants by (variant, id, kind)."""
+    """The study's relations: results by (id, kind), curves by (figure, curve)."""
 
     results: list[Record]
     curves: dict[tuple[str, str], Curve]
-    variants: list[Record]
 
 
 def study(marts: Marts, references: Iterable[Reference], timezones: Mapping[str, str | None] | None = None) -> Study:
     """The study of what `reference.compute()` returns. Figure 12 and ToleRAID are left out."""
     p = Populations(marts, timezones)
-    return Study(study_results(p, references), study_curves(p), study_variants(p))
+    return Study(study_results(p, references), study_curves(p))
