@@ -106,7 +106,7 @@ def expected(folders: list[Path], horizon: datetime) -> dict[str, list[Record]]:
 
 def without_hours_before(horizon: datetime, marts: dict[str, list[Record]]) -> dict[str, list[Record]]:
     """The marts without what a prune deletes: rows of drive-hours."""
-    return marts | {name: [row for row in marts[name] if not is_before(row, horizon)] for name in ("fct_drive_hours", "fct_drive_hour_io")}
+    return marts | {"fct_drive_hours": [row for row in marts["fct_drive_hours"] if not is_before(row, horizon)]}
 
 
 def forget_readers(warehouse: Warehouse) -> None:

@@ -30,14 +30,12 @@ STUDY_KEYS = {"study_results": ("id", "kind"), "study_curves": ("figure", "curve
 RELATIVE = 1e-9
 # In the unit of the reference. A bound that is 0 (of a share of 0, say) is off by the last bit of the terms that cancel in it.
 NEAR_ZERO = 1e-12
-# The seed has ten digits.
-OF_SEED = {"annual_rate_low", "annual_rate_high"}
 
 
 def compare(expected: dict[str, list[Record]], published: Path) -> list[str]:
     """Every relation of `expected` against that of the file (opened read-only); -> human-readable differences.
 
-    Equality is exact (NaN equals NaN) but for OF_SEED. Column types are those of the contract; more columns are fine. Of the two relations
+    Equality is exact (NaN equals NaN). Column types are those of the contract; more columns are fine. Of the two relations
     of accounts what the contract fixes is compared: names of files without their folders, rows delivered and rejected, whether a file is
     unreadable, and that its counts add up. At most 10 differences per relation, then their number.
     """
@@ -49,7 +47,7 @@ def compare(expected: dict[str, list[Record]], published: Path) -> list[str]:
             got = [_accounted(row) for row in got]
         columns = RELATIONS[name] if name != "ingested_files" else expected[name][0] if expected[name] else ()
         rows = [{column: row[column] for column in columns} for row in expected[name]]
-        return found + row_differences(name, KEYS[name], rows, got, lambda column, mine, theirs: _is_same(mine, theirs, column in OF_SEED))
+        return found + row_differences(name, KEYS[name], rows, got, _is_same)
 
     return _differences({name: (RELATIONS[name], partial(compared, name)) for name in expected}, published)
 
@@ -131,10 +129,8 @@ def row_differences(
     return found
 
 
-def _is_same(mine: Any, theirs: Any, of_seed: bool) -> bool:
-    if isinstance(mine, float) and isinstance(theirs, float):
-        return (math.isnan(mine) and math.isnan(theirs)) or math.isclose(mine, theirs, rel_tol=1e-8 if of_seed else 0)
-    return bool(mine == theirs)
+def _is_same(column: str, mine: Any, theirs: Any) -> bool:
+    return bool(mine == theirs) or (isinstance(mine, float) and isinstance(theirs, float) and math.isnan(mine) and math.isnan(theirs))
 
 
 def is_near(column: str, mine: Any, theirs: Any) -> bool:

@@ -29,7 +29,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from scipy.stats import chi2
 
 HOUR = timedelta(hours=1)
 MIN_COVERAGE = 0.5
@@ -116,12 +115,6 @@ RELATIONS: dict[str, dict[str, str]] = {
         date="deployed_on",
         timestamp="first_hour_utc last_hour_utc",
     ),
-    "dim_drive_periods": columns_of_types(
-        varchar="drive_id raid_group_id role slot kind vendor model firmware flash_cell interface host enclosure site timezone",
-        timestamp="valid_from_utc valid_to_utc",
-        bigint="capacity_bytes rpm",
-        date="deployed_on",
-    ),
     "dim_raid_groups": columns_of_types(
         varchar="raid_group_id kind raid_level host site",
         bigint="data_drive_count host_count site_count",
@@ -134,17 +127,6 @@ RELATIONS: dict[str, dict[str, str]] = {
         double="latency_us median_latency_us slowdown coverage rate_imbalance io_size_bytes size_imbalance read_slowdown write_slowdown",
         boolean="is_slow is_slow_15",
         bigint="io_count age_year",
-    ),
-    "fct_drive_hour_io": columns_of_types(
-        varchar="drive_id",
-        timestamp="hour_utc",
-        bigint="read_ios write_ios io_count",
-        double="read_latency_us write_latency_us latency_us read_iops write_iops iops coverage",
-    ),
-    "replacement_rates": columns_of_types(
-        varchar="kind vendor model",
-        bigint="drive_count drive_days replacement_count",
-        double="annual_rate annual_rate_low annual_rate_high",
     ),
     "fct_raid_hours": columns_of_types(
         varchar="raid_group_id kind slowest_drive_id transition",
@@ -195,11 +177,8 @@ RELATIONS: dict[str, dict[str, str]] = {
 }
 KEYS: dict[str, tuple[str, ...]] = {
     "dim_drives": ("drive_id",),
-    "dim_drive_periods": ("drive_id", "valid_from_utc"),
     "dim_raid_groups": ("raid_group_id",),
     "fct_drive_hours": ("drive_id", "hour_utc"),
-    "fct_drive_hour_io": ("drive_id", "hour_utc"),
-    "replacement_rates": ("kind", "vendor", "model"),
     "fct_raid_hours": ("raid_group_id", "hour_utc"),
     "fct_slowdown_intervals": ("drive_id", "threshold", "started_at"),
     "fct_slowdown_arrivals": ("drive_id", "hour_utc"),
@@ -851,19 +830,6 @@ def fct_drive_hours(fleet: Fleet) -> list[Record]:
 
 # --------------------------------------------------------------------------------------------------------------------
 # fct_raid_hours
-
-
-def drive_hour_io(row: Record) -> Record:
-    """Reads and writes of an accepted row, of any role; I/Os per second of the time that was observed."""
-    seconds = 3600.0 * (1.0 if row["coverage"] is None else row["coverage"])
-    counts = {"read_": row["read_ios"], "write_": row["write_ios"], "": io_count(row)}
-    return {
-        **{column: row[column] for column in ("drive_id", "hour_utc", "read_ios", "write_ios", "coverage")},
-        "io_count": counts[""],
-        **{f"{side}_latency_us": row[f"{side}_latency_us"] if has_direction(row, side) else None for side in ("read", "write")},
-        "latency_us": merged_latency(row),
-        **{f"{side}iops": ratio(count, seconds) for side, count in counts.items()},
-    }
 
 
 def fct_raid_hours(fleet: Fleet, drive_hours: list[Record]) -> list[Record]:
@@ -1608,27 +1574,6 @@ def dim_drives(fleet: Fleet) -> list[Record]:
     return result
 
 
-def dim_drive_periods(fleet: Fleet) -> list[Record]:
-    """The period that covers an hour, of several the one with the latest valid_from (null least), hour by hour where any begins or ends."""
-    result: list[Record] = []
-    for periods in fleet.periods_of.values():
-        bounds = {bound and floor_hour(bound) for period in periods for bound in (period["valid_from"], period["valid_to"])}
-        begins = [None, *sorted(bounds - {None})]
-        last: Record | None = None
-        for begin, end in zip(begins, [*begins[1:], None], strict=True):
-            inside = begin or (end - HOUR if end else datetime.min)
-            covering = [period for period in periods if covers(period, inside)]
-            period = max(covering, key=lambda period: sortable(period["valid_from"]), default=None)
-            if period is not None and period is last:
-                result[-1]["valid_to_utc"] = end
-            elif period is not None:
-                attributes = {column: period[column] for column in RELATIONS["dim_drive_periods"] if column in period}
-                bounds_utc = {"valid_from_utc": begin, "valid_to_utc": end}
-                result.append({**attributes, "role": period["role"] or "data", **bounds_utc})
-            last = period
-    return result
-
-
 def group_raid_level(fleet: Fleet, group: str) -> str | None:
     """The level of the group's latest period that names one."""
     named = [period for period in fleet.periods if period["raid_group_id"] == group and period["raid_level"] is not None]
@@ -1671,55 +1616,6 @@ def dim_raid_groups(fleet: Fleet, raid_hours: list[Record]) -> list[Record]:
     return result
 
 
-def has_gone(fleet: Fleet, drive: str, until: datetime | None) -> bool:
-    """Whether another serial took its place since the hour of its last row, or an event reports the swap, at the latest in `until`."""
-    last = max(fleet.hours_of_drive[drive])
-    group, slot = fleet.current_group(drive), fleet.attribute(drive, "slot")
-    swaps = [
-        period["valid_from"]
-        for period in fleet.periods
-        if period["drive_id"] != drive and slot is not None and (period["raid_group_id"], period["slot"]) == (group, slot)
-    ]
-    for event in fleet.events:
-        is_of_slot = slot is not None and (event["raid_group_id"], event["slot"]) == (group, slot)
-        if event["event_type"] == "replacement" and (event["drive_id"] == drive or is_of_slot):
-            swaps.append(event["occurred_at"])
-    return until is not None and any(at is not None and last <= floor_hour(at) <= until for at in swaps)
-
-
-def poisson_interval(count: int) -> tuple[float, float]:
-    """The means at which this number of events or more, and this number or fewer, have a probability of 2.5%."""
-    low, high = chi2.ppf(0.025, 2 * count) / 2 if count else 0.0, chi2.ppf(0.975, 2 * count + 2) / 2
-    return float(low), float(high)
-
-
-def replacement_rates(fleet: Fleet, raid_hours: list[Record]) -> list[Record]:
-    """Replaced drives over drive-years of 365 days, a day being one with a row of the drive; by kind, vendor and model."""
-    until = max((record["hour_utc"] for record in raid_hours), default=None)
-    drives: dict[tuple, list[str]] = defaultdict(list)
-    for drive in fleet.hours_of_drive:
-        drives[(fleet.kind(drive), fleet.attribute(drive, "vendor"), fleet.attribute(drive, "model"))].append(drive)
-    result = []
-    for (kind, vendor, model), members in drives.items():
-        days = sum(len({h.date() for h in fleet.hours_of_drive[drive]}) for drive in members)
-        count = sum(has_gone(fleet, drive, until) for drive in members)
-        low, high = poisson_interval(count)
-        result.append(
-            {
-                "kind": kind,
-                "vendor": vendor,
-                "model": model,
-                "drive_count": len(members),
-                "drive_days": days,
-                "replacement_count": count,
-                "annual_rate": count * 365 / days,
-                "annual_rate_low": low * 365 / days,
-                "annual_rate_high": high * 365 / days,
-            }
-        )
-    return result
-
-
 # --------------------------------------------------------------------------------------------------------------------
 
 
@@ -1749,10 +1645,8 @@ def compute(folders: list[Path]) -> dict[str, list[Record]]:
     intervals = fct_slowdown_intervals(fleet, slowdowns)
     relations = {
         "dim_drives": dim_drives(fleet),
-        "dim_drive_periods": dim_drive_periods(fleet),
         "dim_raid_groups": dim_raid_groups(fleet, raid_hours),
         "fct_drive_hours": drive_hours,
-        "fct_drive_hour_io": [drive_hour_io(row) for row in fleet.rows.values()],
         "fct_raid_hours": raid_hours,
         "fct_slowdown_intervals": intervals,
         "fct_slowdown_arrivals": fct_slowdown_arrivals(fleet, slowdowns),
@@ -1761,7 +1655,6 @@ def compute(folders: list[Path]) -> dict[str, list[Record]]:
         "fct_drive_events": fct_drive_events(fleet, slowdowns),
         "fct_unplug_episodes": fct_unplug_episodes(fleet, slowdowns, intervals),
         "fct_slow_alerts": fct_slow_alerts(fleet, drive_hours, raid_hours, slowdowns),
-        "replacement_rates": replacement_rates(fleet, raid_hours),
         "rejected_records": landed.rejected,
         "ingested_files": landed.files,
     }
