@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -255,12 +255,10 @@ def judge(connection: duckdb.DuckDBPyConnection, fault: Fault, tests: Sequence[C
     return "survived"
 
 
-def reason(fault: Fault, equivalent: Sequence[dict[str, str]]) -> str | None:
-    """Why a fault changes nothing, from mutants_equivalent.yml: the first entry whose patterns match model and fault."""
-    for entry in equivalent:
-        if fnmatchcase(fault.model, entry["model"]) and fnmatchcase(str(fault), entry["fault"]):
-            return entry["reason"]
-    return None
+def is_equivalent(fault: Fault, known: Mapping[str, Sequence[dict[str, str]]]) -> bool:
+    """Whether a fault is known to change nothing: patterns of mutants_equivalent.yml match its model and its text."""
+    pairs = (pair for listed in known.values() for each in listed for pair in each.items())
+    return any(fnmatchcase(fault.model, model) and fnmatchcase(str(fault), text) for model, text in pairs)
 
 
 @dataclass
@@ -279,7 +277,7 @@ class Outcome:
 
 def run_models(tests: dict[str, list[UnitTest]], per_model: int, seed: int) -> Iterator[Outcome]:
     """Plant the faults of each model, or a seeded sample of `per_model` of them (0: all)."""
-    equivalent = yaml.safe_load(EQUIVALENT.read_text(encoding="utf-8")) or []
+    known = yaml.safe_load(EQUIVALENT.read_text(encoding="utf-8"))
     with duckdb.connect(config={"threads": 1}) as connection:
         prepare(connection)
         for model, of_model in sorted(tests.items()):
@@ -294,7 +292,7 @@ def run_models(tests: dict[str, list[UnitTest]], per_model: int, seed: int) -> I
             judged = []
             for fault in (fault for place, fault in enumerate(made) if place in chosen):
                 verdict = judge(connection, fault, compiled)
-                judged.append((fault, "equivalent" if verdict == "survived" and reason(fault, equivalent) else verdict))
+                judged.append((fault, "equivalent" if verdict == "survived" and is_equivalent(fault, known) else verdict))
             yield Outcome(model, len(made), judged, time.monotonic() - begun)
 
 
