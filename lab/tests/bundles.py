@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 from collections.abc import Mapping
@@ -26,6 +27,8 @@ device_id = "d"
 config_id = "c"
 device_id = "d"
 """
+SEEDS = range(1, 1 + int(os.environ.get("DRIVETAIL_LAB_SEEDS", "4")))
+"""Seeds of random bundles: more in `make proof`."""
 HEADER = "file,tool,config_id,run_number,phase,pass,offset_s"
 BENCH = "benchmark,test,parameter,value,unit\nb,write,4096,10.5,kB/s\nb,write,8192,20,kB/s\n"
 

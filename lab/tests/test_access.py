@@ -16,12 +16,11 @@ from lab.landing import ingest_bundle
 from lab.pages.write import write_lab
 from lab.simulate import simulate
 from lab.tests import plain_access, plain_reads
-from lab.tests.bundles import SAMPLES, rows, write_bundle
+from lab.tests.bundles import SAMPLES, SEEDS, rows, write_bundle
 from lab.tests.test_reads import agree, by
 
 pytestmark = pytest.mark.xdist_group("lab")
 
-SEEDS = range(1, 21)
 DEVICE, KERNEL_NAME = "8,16", "sdb"
 LARGE = {"requests": 400, "request_sectors": 1536}
 """Requests of 768 KiB, so that files have several units of a replay, which no number of requests fills exactly."""

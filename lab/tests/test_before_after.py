@@ -20,13 +20,12 @@ from lab.landing import ingest_bundle
 from lab.pages.before_after import labels
 from lab.simulate import simulate
 from lab.tests import plain_before_after as plain
-from lab.tests.bundles import HEADER, SAMPLES, held_alike, in_parts, lab, rows, status, write_bundle
+from lab.tests.bundles import HEADER, SAMPLES, SEEDS, held_alike, in_parts, lab, rows, status, write_bundle
 from lab.tools import tool_of
 from lab.tools.text import Reading, Row
 
 pytestmark = pytest.mark.xdist_group("lab")
 
-SEEDS = range(1, 21)
 RUNS = 4
 BY_HAND = """
 format = 1

@@ -16,13 +16,12 @@ from lab.build import build_lab
 from lab.landing import ingest_bundle
 from lab.simulate.draft import filefrag
 from lab.tests import plain_reads
-from lab.tests.bundles import HEADER, rows, write_bundle
+from lab.tests.bundles import HEADER, SEEDS, rows, write_bundle
 from lab.tests.plain_reads import Row
 from lab.tests.test_reads import DEVICE, agree, by
 
 pytestmark = pytest.mark.xdist_group("lab")
 
-SEEDS = range(1, 21)
 ONSET_HOUR, HOURS, PACE_S = 7, 15, 120
 LARGE_EXTENT_BYTES = 1 << 20
 OF_REQUESTS = (
@@ -250,6 +249,7 @@ def test_relations_of_reads_equal_the_plain_reference(landed: Warehouse, seed: i
         agree(by(rows(landed, f"select * from lab.{relation} where experiment_id = ?", f"effects-{seed}"), *key), wanted[relation])
 
 
+@pytest.mark.proof
 def test_the_bundles_hold_what_is_compared(landed: Warehouse) -> None:
     found = rows(landed, "select distinct slowdown, is_masked from lab.fct_mitigations")
     assert {(row["slowdown"], row["is_masked"]) for row in found} >= {

@@ -29,7 +29,7 @@ from lab.pages.write import write_lab
 from lab.read import choose, size
 from lab.simulate import simulate
 from lab.tests import plain
-from lab.tests.bundles import HEADER, SAMPLES, held_alike, in_parts, lab, rows, status, write_bundle
+from lab.tests.bundles import HEADER, SAMPLES, SEEDS, held_alike, in_parts, lab, rows, status, write_bundle
 from lab.version import LAB
 from tests.drivetail.conftest import HEADER as FLEET
 from tests.drivetail.conftest import INVENTORY, first_delivery
@@ -37,7 +37,6 @@ from tests.drivetail.conftest import write_bundle as fleet_bundle
 
 pytestmark = pytest.mark.xdist_group("lab")
 
-SEEDS = range(1, 21)
 RUNS = 4
 AGGREGATE = "buffer_kb,mean,sd\n4,9.5,0.71\n8,9.6,0.71\n"
 BY_HAND = """

@@ -115,6 +115,7 @@ def test_the_measures_are_those_of_the_marts(console: Served):
     assert {kind: shown[kind] for kind, *_ in expected} == {kind: pytest.approx(tuple(rest)) for kind, *rest in expected}
 
 
+@pytest.mark.proof
 def test_a_reader_follows_publications_and_no_answer_is_torn(console: Served, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("console.published.SECONDS", 120.0)  # however busy the machine is
     errors: list[str] = []
@@ -291,6 +292,7 @@ def test_a_question_from_another_site_waits_for_its_reader(client: httpx.Client)
 # Speed
 
 
+@pytest.mark.proof
 def test_fifty_readers_at_once_meet_no_error(console: Served):
     def read(number: int) -> list[str]:
         with console.client() as client:

@@ -83,6 +83,7 @@ def ask(*arguments: object) -> str:
     return done.output
 
 
+@pytest.mark.proof
 def test_a_throttled_drive_is_sampled_while_its_alert_is_open(tmp_path: Path) -> None:
     machine, warehouse, out = Machine(tmp_path), Warehouse(tmp_path / "warehouse"), tmp_path / "out"
     file = tmp_path / "shipped.json"

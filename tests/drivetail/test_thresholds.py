@@ -52,6 +52,7 @@ def with_changed(models: Models, name: str, rewrite: Callable[[str], str], **ver
     return replace(models, nodes=nodes, **versions)
 
 
+@pytest.mark.proof
 def test_thresholds_views_and_custom_models_change_and_compute_no_day(
     settled: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,6 +162,7 @@ def test_only_thresholds_of_slow_drives_decide_what_is_stored() -> None:
     assert used == ["int_thresholds"]
 
 
+@pytest.mark.proof
 def test_thresholds_put_into_compiled_sql_give_what_dbt_compiles_with_them(manifest: Any) -> None:
     """Jinja computes nothing with a threshold: a placeholder would not be a number there."""
     settable = variables()["settable"]

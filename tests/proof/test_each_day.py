@@ -79,6 +79,7 @@ def test_relations_of_each_day_are_left_to_the_next_build_and_made_by_it(week: t
     assert marts_differences(warehouse.published, twin.published) == []
 
 
+@pytest.mark.proof
 def test_relations_that_a_killed_build_has_begun_are_made_by_the_next(
     week: tuple[Warehouse, pl.DataFrame], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,6 +100,7 @@ def test_relations_that_a_killed_build_has_begun_are_made_by_the_next(
     assert built(warehouse) is not None and as_of(warehouse) == [SUNDAY + timedelta(days=1)] * 2
 
 
+@pytest.mark.proof
 def test_labels_are_remembered_until_the_relations_of_each_day_are_made(week: tuple[Warehouse, pl.DataFrame], tmp_path: Path) -> None:
     warehouse, rows = week
     labels = tmp_path / "labels.csv"
@@ -111,6 +113,7 @@ def test_labels_are_remembered_until_the_relations_of_each_day_are_made(week: tu
         assert connection.execute("select count(*) from report.detector_scores").fetchall() != [(0,)]
 
 
+@pytest.mark.proof
 def test_a_command_that_publishes_makes_what_was_left(week: tuple[Warehouse, pl.DataFrame], tmp_path: Path) -> None:
     warehouse, rows = week
     deliver(warehouse, tmp_path / "last", rows.filter(pl.col("hour_utc") < SUNDAY + timedelta(days=1)))

@@ -212,6 +212,7 @@ def measured(warehouse: Warehouse) -> list[tuple[Any, ...]]:
     return asked_soundly(warehouse.published, query)
 
 
+@pytest.mark.proof
 def test_an_operators_word_and_an_hour_hardly_seen_move_what_was_built(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     root = tmp_path / "in"

@@ -23,6 +23,7 @@ PRODUCTION = (
 """Commands of every hour or day, too."""
 
 
+@pytest.mark.proof
 @pytest.mark.parametrize(("package", "commands", "needs_it"), [("dbt", PRODUCTION, "docs --out tables.html"), ("lab", (), "lab status")])
 def test_commands_work_where_a_package_cannot_be_imported(package: str, commands: tuple[str, ...], needs_it: str, tmp_path: Path) -> None:
     compile_models()

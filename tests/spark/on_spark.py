@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
@@ -12,7 +12,7 @@ import duckdb
 
 from engine.compiled import models_of
 from engine.execute import limit_memory
-from engine.nodes import MADE, SEED, STORED, VIEW
+from engine.nodes import SEED, STORED
 from engine.publish import PUBLISHED, current_publication
 from engine.sources import RawFiles
 from engine.spark import SparkExecutor
@@ -42,17 +42,12 @@ class Comparison:
 
 
 class OnSpark:
-    """Models on the running Spark session, over the raw of a warehouse as its publication sees it. folder: for the tables.
+    """The models on the running Spark session, over the raw of a warehouse as its publication sees it. folder: for the tables."""
 
-    relations: those to make, with all that they are made of; by default every model.
-    """
-
-    def __init__(self, warehouse: Warehouse, folder: Path, relations: Iterable[str] | None = None) -> None:
+    def __init__(self, warehouse: Warehouse, folder: Path) -> None:
         self.warehouse = warehouse
         self.folder = folder
         self.models = models_of("spark")
-        made = self.models.by_relation if relations is None else self.models.above(relations, through=(*MADE, VIEW))
-        self.nodes = [self.models.by_relation[relation] for relation in made if relation in self.models.by_relation]
         self.failures: list[str] = []
         """A sentence for each model and data test that failed, or was left out because what it reads had failed."""
         self.executor = self.new_executor()
@@ -82,10 +77,10 @@ class OnSpark:
         with duckdb.connect(str(self.warehouse.build_database), read_only=True) as connection:
             self.executor.take(connection, [*seeds, *given])
         failed: set[str] = set()
-        for node in self.nodes:
+        for node in self.models:
             if node.made != SEED and not self._try(node.relation, node.parents, failed, lambda node=node: self.executor.make([node])):
                 failed.add(node.relation)
-        there = {node.relation for node in self.nodes} | set(self.models.sources)
+        there = {node.relation for node in self.models} | set(self.models.sources)
         for test in (test for test in self.models.tests if set(test.nodes) <= there):
             self._try(f"test {test.name}", test.nodes, failed, lambda test=test: self.executor.run_test(test))
 
