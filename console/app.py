@@ -104,12 +104,12 @@ class Console:
             query = query_of(request)
             if "download" in query:
                 return self._download(path, query)
-            with self.publications.current() as published:
-                asked = tuple((name, value) for name, value in query.items() if name != "decided")
-                page, views = published.remembered(_views, path, asked)
-                if isinstance(page, str):
-                    return RedirectResponse(page, 303)
-                return self._html(request, "page.html.j2", published, page=page, views=views, said=query.get("decided", ""))
+            published = self.publications.current
+            asked = tuple((name, value) for name, value in query.items() if name != "decided")
+            page, views = published.remembered(_views, path, asked)
+            if isinstance(page, str):
+                return RedirectResponse(page, 303)
+            return self._html(request, "page.html.j2", published, page=page, views=views, said=query.get("decided", ""))
 
         return endpoint
 
@@ -135,14 +135,14 @@ class Console:
         rest = {key: value for key, value in query.items() if key != "download"}
 
         def pieces() -> Iterator[bytes]:
-            with self.publications.current() as published:
-                page = PAGES[path](published, rest)
-                if isinstance(page, str):
-                    raise QueryError("that names one thing, which has a page of its own: no list to download")
-                sql = published.held(page.download(name, rest))
-                # its reader may be slow, and takes nobody's turn
-                with published.cursor(waits=False) as cursor:
-                    yield from download(cursor, sql, form)
+            published = self.publications.current
+            page = PAGES[path](published, rest)
+            if isinstance(page, str):
+                raise QueryError("that names one thing, which has a page of its own: no list to download")
+            sql = published.held(page.download(name, rest))
+            # its reader may be slow, and takes nobody's turn
+            with published.cursor(waits=False) as cursor:
+                yield from download(cursor, sql, form)
 
         return file_of(pieces(), f"{name}.{form}")
 
@@ -185,23 +185,23 @@ class Console:
         """The page of a question and its answer, or the answer as a file."""
         sql, form = query.get("sql", ""), query.get("download", "")
         content: dict[str, Any] = {"problem": "", "answer": None, "figure": None}
-        with self.publications.current() as published:
-            try:
-                if question and form in ("csv", "parquet"):
-                    return file_of(iter([question.kept(published, form)]), f"answer.{form}")
-                if question:
-                    columns, found, is_more = question.answer(published)
-                    rows = [dict(zip(columns, row, strict=True)) for row in found]
-                    content["answer"] = {**cells_of(published, columns, rows), "is_more": is_more}
-                    if query.get("as") == "chart" and (figure := quick_chart(columns, rows)):
-                        content["figure"] = drawn(figure, "answer", "The answer as a chart")
-            except QueryError as error:
-                content["problem"] = str(error)
-            forms = (("table", "as"), ("chart", "as"), ("csv", "download"), ("parquet", "download"))
-            content["addresses"] = {form: address("/ask", sql=sql, **{key: form}) for form, key in forms}
-            content["questions"] = [(title, address("/ask", sql=text.strip())) for title, text in cookbook().items()]
-            status = 422 if content["problem"] else 200
-            return self._html(request, "ask.html.j2", published, status, sql=sql, look=query.get("as"), limit=ROWS, **content)
+        published = self.publications.current
+        try:
+            if question and form in ("csv", "parquet"):
+                return file_of(iter([question.kept(published, form)]), f"answer.{form}")
+            if question:
+                columns, found, is_more = question.answer(published)
+                rows = [dict(zip(columns, row, strict=True)) for row in found]
+                content["answer"] = {**cells_of(published, columns, rows), "is_more": is_more}
+                if query.get("as") == "chart" and (figure := quick_chart(columns, rows)):
+                    content["figure"] = drawn(figure, "answer", "The answer as a chart")
+        except QueryError as error:
+            content["problem"] = str(error)
+        forms = (("table", "as"), ("chart", "as"), ("csv", "download"), ("parquet", "download"))
+        content["addresses"] = {form: address("/ask", sql=sql, **{key: form}) for form, key in forms}
+        content["questions"] = [(title, address("/ask", sql=text.strip())) for title, text in cookbook().items()]
+        status = 422 if content["problem"] else 200
+        return self._html(request, "ask.html.j2", published, status, sql=sql, look=query.get("as"), limit=ROWS, **content)
 
     # ----------------------------------------------------------------------------------------------------------------
     # Decide

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
@@ -56,12 +57,13 @@ class Published:
     def __init__(self, warehouse: Warehouse, path: Path) -> None:
         self.warehouse = warehouse
         self.path = path
-        self.users = 0
         self._connection = open_for_questions(warehouse, path=path, limits=LIMITS)
         self._turns = threading.Semaphore(AT_ONCE)
         self._holding = threading.Lock()
         self._decided: tuple[int, int] | None = None
-        self._pages = lru_cache(REMEMBERED)(lambda minute, decided, make, *given: make(self, *given))
+        # nothing of it may hold it: it is closed when its last reader lets go of it
+        this = weakref.proxy(self)
+        self._pages = lru_cache(REMEMBERED)(lambda minute, decided, make, *given: make(this, *given))
         (publication,) = self.rows("select * from marts.publication")
         self.publication_id: str = publication["publication_id"]
         self.published_at: datetime = publication["published_at"]
@@ -163,51 +165,29 @@ class Published:
         places = [self.columns.get(relation or "", {}), *self.columns.values()]
         return next((place[column][1] for place in places if column in place and place[column][1]), "")
 
-    def close(self) -> None:
-        """Let go of the file."""
-        self._connection.close()
-
 
 class Publications:
-    """Follows what is published: each request gets the current publication, and keeps it until it has been answered."""
+    """Follows what is published. Each request takes the current publication, which stays open while anybody holds it."""
 
     def __init__(self, warehouse: Warehouse) -> None:
         self.warehouse = warehouse
-        self._lock, self._opening = threading.Lock(), threading.Lock()
+        self._opening = threading.Lock()
         self._current: Published | None = None
         self._mark: tuple[int, int] | None = None
 
-    @contextmanager
-    def current(self) -> Iterator[Published]:
+    @property
+    def current(self) -> Published:
         """The current publication. Raises: QueryError where there is none."""
-        if self._current is None:
-            self.refresh()
-        with self._lock:
-            published = self._current
-            assert published is not None
-            published.users += 1
-        try:
-            yield published
-        finally:
-            with self._lock:
-                published.users -= 1
-                is_over = published is not self._current and published.users == 0
-            if is_over:
-                published.close()
+        return self._current or self.refresh()
 
-    def refresh(self) -> None:
+    def refresh(self) -> Published:
         """Make ready what has been published; readers stay with the last one until then. Raises: QueryError for none."""
         with self._opening:
             mark = mark_of(self.warehouse.published)
-            if self._current is not None and mark == self._mark:
-                return
-            self._mark = mark
-            fresh = Published(self.warehouse, own_file(self.warehouse))
-            with self._lock:
-                last, self._current = self._current, fresh
-                is_over = last is not None and last.users == 0
-            if last is not None and is_over:
-                last.close()
+            if self._current is None or mark != self._mark:
+                self._mark = mark
+                self._current = Published(self.warehouse, own_file(self.warehouse))
+            return self._current
 
 
 def mark_of(file: Path) -> tuple[int, int]:

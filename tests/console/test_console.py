@@ -8,6 +8,7 @@ import io
 import re
 import threading
 import time
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -119,7 +120,8 @@ def test_the_measures_are_those_of_the_marts(console: Served):
 def test_a_reader_follows_publications_and_no_answer_is_torn(console: Served, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("console.published.SECONDS", 120.0)  # however busy the machine is
     errors: list[str] = []
-    stop = threading.Event()
+    stop, publications = threading.Event(), Publications(console.warehouse)
+    first = weakref.ref(publications.current)
 
     def read() -> None:
         with console.client() as client:
@@ -139,11 +141,12 @@ def test_a_reader_follows_publications_and_no_answer_is_torn(console: Served, mo
                     assert time.monotonic() - began < 60
         stop.set()
     assert errors == []
+    assert publications.refresh() is publications.current and first() is None, "closed when nobody reads it any more"
 
 
 def test_hours_in_memory_and_those_before_them_are_the_marts(console: Served, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("console.published.HELD_DAYS", 3)
-    with Publications(console.warehouse).current() as published, published.cursor() as cursor:
+    with Publications(console.warehouse).current.cursor() as cursor:
         marts, held = f"(select {HOURS} from marts.fct_drive_hours)", "(select * from held.drive_hours)"
         counts = f"select (select count(*) from {marts}), (select count(*) from {held}), (select count(*) from ({marts} except all {held}))"
         expected, found, missing = cursor.execute(counts).fetchall()[0]
