@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import hmac
 import logging
+import pickle
 import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -26,7 +27,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from console.ask import ROWS, Question, cookbook, download
+from console.ask import FORMS, ROWS, answered, cookbook, download
 from console.blocks import Page, Query, cells_of
 from console.cells import address
 from console.figures import quick_chart
@@ -63,7 +64,7 @@ class Console:
         self.access = access
         self.publications = Publications(warehouse)
         self.templates = environment(Path(__file__).parent / "templates")
-        self.version = static_version()
+        self.version = hashlib.sha256(b"".join(content for _, content in static_files().values())).hexdigest()[:12]
 
     def application(self) -> Guard:
         """The routes, behind the guard: what fails is answered inside it."""
@@ -130,7 +131,7 @@ class Console:
     def _download(self, path: str, query: Query) -> Response:
         """A table as a file."""
         name, _, form = query["download"].rpartition(".")
-        if form not in ("csv", "parquet"):
+        if form not in FORMS:
             raise QueryError("a table is downloaded as csv or parquet")
         rest = {key: value for key, value in query.items() if key != "download"}
 
@@ -170,38 +171,31 @@ class Console:
 
     async def _ask(self, request: Request) -> Response:
         """A question in SQL. It runs where the reader asked for it here; who comes from elsewhere sees it first."""
-        query = query_of(request)
-        is_from_here = request.headers.get("sec-fetch-site", "none") in ("same-origin", "none")
-        if not query.get("sql", "").strip() or not is_from_here or "edit" in query:
-            return await run_sync(self._answered, request, query, None)
-        question = Question(query["sql"])
-        watching = asyncio.create_task(_cancelled_when_gone(request, question))
-        try:
-            return await run_sync(self._answered, request, query, question)
-        finally:
-            watching.cancel()
-
-    def _answered(self, request: Request, query: Query, question: Question | None) -> Response:
-        """The page of a question and its answer, or the answer as a file."""
+        query, published = query_of(request), self.publications.current
         sql, form = query.get("sql", ""), query.get("download", "")
-        content: dict[str, Any] = {"problem": "", "answer": None, "figure": None}
-        published = self.publications.current
-        try:
-            if question and form in ("csv", "parquet"):
-                return file_of(iter([question.kept(published, form)]), f"answer.{form}")
-            if question:
-                columns, found, is_more = question.answer(published)
-                rows = [dict(zip(columns, row, strict=True)) for row in found]
-                content["answer"] = {**cells_of(published, columns, rows), "is_more": is_more}
-                if query.get("as") == "chart" and (figure := quick_chart(columns, rows)):
-                    content["figure"] = drawn(figure, "answer", "The answer as a chart")
-        except QueryError as error:
-            content["problem"] = str(error)
-        forms = (("table", "as"), ("chart", "as"), ("csv", "download"), ("parquet", "download"))
-        content["addresses"] = {form: address("/ask", sql=sql, **{key: form}) for form, key in forms}
-        content["questions"] = [(title, address("/ask", sql=text.strip())) for title, text in cookbook().items()]
-        status = 422 if content["problem"] else 200
-        return self._html(request, "ask.html.j2", published, status, sql=sql, look=query.get("as"), limit=ROWS, **content)
+        form = form if form in FORMS else ""
+        is_from_here = request.headers.get("sec-fetch-site", "none") in ("same-origin", "none")
+        found, problem = b"", ""
+        if sql.strip() and is_from_here and "edit" not in query:
+            try:
+                found = await answered(published, sql, form, request.is_disconnected)
+            except QueryError as error:
+                problem = str(error)
+        if found and form:
+            return file_of(iter([found]), f"answer.{form}")
+        return await run_sync(self._answer, request, published, query, found, problem)
+
+    def _answer(self, request: Request, published: Published, query: Query, found: bytes, problem: str) -> Response:
+        """The page of a question and its answer."""
+        content: dict[str, Any] = {"problem": problem, "sql": query.get("sql", ""), "answer": None, "figure": None}
+        if found:
+            columns, values = pickle.loads(found)
+            rows = [dict(zip(columns, row, strict=True)) for row in values[:ROWS]]
+            content["answer"] = {**cells_of(published, columns, rows), "is_more": len(values) > ROWS}
+            if query.get("as") == "chart" and (figure := quick_chart(columns, rows)):
+                content["figure"] = drawn(figure, "answer", "The answer as a chart")
+        status, look = 422 if problem else 200, query.get("as")
+        return self._html(request, "ask.html.j2", published, status, look=look, limit=ROWS, questions=cookbook(), **content)
 
     # ----------------------------------------------------------------------------------------------------------------
     # Decide
@@ -248,13 +242,6 @@ def _views(published: Published, path: str, asked: tuple[tuple[str, str], ...]) 
     return page, [] if isinstance(page, str) else [block.view(published, path, dict(asked)) for block in page.blocks]
 
 
-async def _cancelled_when_gone(request: Request, question: Question) -> None:
-    """Nobody waits for it any more: the reader pressed Cancel or Stop, or left."""
-    while not await request.is_disconnected():
-        await asyncio.sleep(0.1)
-    question.cancel()
-
-
 def file_of(pieces: Iterator[bytes], name: str) -> StreamingResponse:
     """Bytes as a file to keep. What fails does so before the first is sent."""
     first = next(pieces, b"")
@@ -278,14 +265,8 @@ def static_files() -> dict[str, tuple[str, bytes]]:
     return {name: (kind, gzip.compress(text.encode(), mtime=0)) for name, (kind, text) in files.items()}
 
 
-@cache
-def static_version() -> str:
-    """Changes with any of these files: a browser keeps them for a day."""
-    return hashlib.sha256(b"".join(content for _, content in static_files().values())).hexdigest()[:12]
-
-
 def static(request: Request) -> Response:
-    """One of these files. Every browser unpacks them."""
+    """One of these files. Every browser unpacks them, and keeps them for a day: their addresses hold the version."""
     found = static_files().get(request.path_params["name"])
     if found is None:
         return PlainTextResponse("There is no such file.", 404)

@@ -5,6 +5,7 @@ DuckDB's own limits do not suffice: one value may take any memory, and a constan
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import io
 import json
@@ -13,14 +14,15 @@ import pickle
 import re
 import resource
 import threading
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+import time
+from collections.abc import Awaitable, Callable, Iterator
 from functools import cache
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import duckdb
+from anyio.to_thread import run_sync
 
 from console.published import DOWNLOADED, Published
 from drivetail.ask.sql import EXPLAIN, only_question, with_hint
@@ -39,6 +41,7 @@ PROCESS_BYTES = 320_000_000
 ANSWER_BYTES = 30_000_000
 TEXT_CHARACTERS = 100_000
 
+FORMS = ("csv", "parquet")
 FUNCTIONS = {"range", "generate_series", "unnest", "json_each", "json_tree", "duckdb_tables", "duckdb_views", "duckdb_columns"}
 """Functions that give tables and read no file. Else the raw deliveries and the store could be read past the views over them."""
 
@@ -52,62 +55,44 @@ def start_early() -> None:
     _processes.Process(target=str).start()
 
 
-@dataclass
-class Question:
-    """One question, and how to stop it. cancel() may come from any thread, also before it runs."""
+async def answered(published: Published, sql: str, form: str, is_gone: Callable[[], Awaitable[bool]]) -> bytes:
+    """The answer to a question as a file, `csv` or `parquet`; pickled without a form. is_gone: whether nobody waits for it any more.
 
-    sql: str
-    is_cancelled: bool = False
-    _process: Any = field(default=None, repr=False)
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    Raises: QueryError where it is not one question about relations of the publication, takes too long or too much, or fails.
+    """
+    if len(sql) > TEXT_CHARACTERS:
+        raise QueryError(f"a question has at most {TEXT_CHARACTERS:,} characters")
+    await run_sync(only_question, sql)
+    await _soon(lambda: _turns.acquire(blocking=False), is_gone, "other questions are running; try again")
+    mine, its = _processes.Pipe(duplex=False)
+    process = _processes.Process(target=_work, args=(its, published.warehouse.root, published.path, sql, form), daemon=True)
+    try:
+        await run_sync(process.start)
+        its.close()
+        await _soon(mine.poll, is_gone, f"stopped after {SECONDS:.0f} s; `drivetail sql` has no limit")
+        problem, found = await run_sync(mine.recv)
+    except EOFError as error:  # nothing but the limits ends it before it has answered
+        raise QueryError(TOO_LARGE.format("")) from error
+    finally:
+        if process.pid is not None:
+            process.kill()
+            process.join()
+        mine.close()
+        _turns.release()
+    if problem:
+        raise QueryError(problem)
+    return bytes(found)
 
-    def cancel(self) -> None:
-        """Stop it."""
-        with self._lock:
-            self.is_cancelled = True
-            if self._process is not None:
-                self._process.kill()
 
-    def answer(self, published: Published) -> tuple[list[str], list[tuple[Any, ...]], bool]:
-        """Its columns, its first rows, and whether there are more. Raises: QueryError as kept() does."""
-        columns, rows = pickle.loads(self.kept(published, ""))
-        return columns, rows[:ROWS], len(rows) > ROWS
-
-    def kept(self, published: Published, form: str) -> bytes:
-        """Its answer as a file, `csv` or `parquet`; pickled without a form.
-
-        Raises: QueryError where it is not one question about relations of the publication, takes too long or too much, or fails.
-        """
-        if len(self.sql) > TEXT_CHARACTERS:
-            raise QueryError(f"a question has at most {TEXT_CHARACTERS:,} characters")
-        only_question(self.sql)
-        if not _turns.acquire(timeout=SECONDS):
-            raise QueryError("other questions are running; try again")
-        mine, its = _processes.Pipe(duplex=False)
-        process = _processes.Process(target=_work, args=(its, published.warehouse.root, published.path, self.sql, form), daemon=True)
-        try:
-            with self._lock:
-                if self.is_cancelled:
-                    raise QueryError("cancelled")
-                process.start()
-                self._process = process
-            its.close()
-            if not mine.poll(SECONDS):
-                raise QueryError(f"stopped after {SECONDS:.0f} s; `drivetail sql` has no limit")
-            problem, found = mine.recv()
-        except EOFError as error:  # nobody but cancel() and the limits end it
-            raise QueryError("cancelled" if self.is_cancelled else TOO_LARGE.format("")) from error
-        finally:
-            with self._lock:
-                self._process = None
-            if process.pid is not None:
-                process.kill()
-                process.join()
-            mine.close()
-            _turns.release()
-        if problem:
-            raise QueryError(problem)
-        return bytes(found)
+async def _soon(is_there: Callable[[], bool], is_gone: Callable[[], Awaitable[bool]], otherwise: str) -> None:
+    """Wait until it is there. Raises: QueryError `otherwise` after SECONDS, and where nobody waits for it any more."""
+    ends = time.monotonic() + SECONDS
+    while not is_there():
+        if time.monotonic() > ends:
+            raise QueryError(otherwise)
+        if await is_gone():
+            raise QueryError("cancelled")
+        await asyncio.sleep(0.02)
 
 
 TOO_LARGE = "it needs too much memory here{}; `drivetail sql` may take more"
