@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 import plotly.graph_objects as go
 from markupsafe import Markup
@@ -108,29 +108,20 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Part:
-    """A part of a page that has a template of its own: what it shows, ready."""
-
-    kind: str
-    name: str
-    content: dict[str, Any] = field(default_factory=dict)
-
-    def view(self, published: Published, page: str, query: Query) -> Row:
-        """Values for the template."""
-        return {"block": self, **self.content}
-
-
-Block = Table | Figure | Part
-
-
-@dataclass(frozen=True)
 class Page:
-    """A page: its title, the answer, a line under it, and what is on it."""
+    """A page: its title, a line under it, the answer, and what is on it, in this order.
+
+    facts: title and value. drive: can be decided on. span: the form that chooses the hours. text: is shown as it is.
+    """
 
     title: str
-    blocks: list[Block]
+    blocks: list[Table | Figure]
     under: Markup | str = ""
     answer: Markup | str = ""
+    facts: Sequence[tuple[str, Markup | str]] = ()
+    drive: str = ""
+    span: Row | None = None
+    text: str = ""
 
     def download(self, name: str, query: Query) -> str:
         """SQL for all rows of a table that the reader chose. Raises: QueryError for a name that no table has."""

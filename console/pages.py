@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 import yaml
 from markupsafe import Markup, escape
 
-from console.blocks import Block, Figure, Page, Part, Query, Table, drive_places
+from console.blocks import Figure, Page, Query, Table, drive_places
 from console.cells import address
 from console.figures import drive_hours, group_tails, slow_map
 from console.measures import SHOWN, definitions, measured_sql
@@ -30,6 +30,9 @@ from report.words import counted_noun, place
 
 SPAN_HOURS = 168
 MOST_HOURS = 24 * 92
+NO_WEEK = datetime(2000, 1, 3)
+"""Where there is none: a Monday before all data."""
+
 PEERS_HOURS = 24 * 15
 """Hours of a span at most in which every other drive of the group is drawn, or every drive of a host."""
 
@@ -42,29 +45,20 @@ def stated() -> dict[str, list[dict[str, Any]]]:
     """Contents of each page, from pages.yml."""
     found: dict[str, list[dict[str, Any]]] = yaml.safe_load((Path(__file__).parent / "pages.yml").read_text(encoding="utf-8"))
     for entry in (entry for entries in found.values() for entry in entries if "table" in entry):
-        entry.setdefault("of", re.findall(r"\bfrom ([a-z_]+\.\w+)", entry["sql"])[0])
+        entry["of"] = entry.get("of") or re.findall(r"\bfrom ([a-z_]+\.\w+)", entry["sql"])[0]
     return found
 
 
-def blocks_of(
-    published: Published,
-    page: str,
-    words: Mapping[str, str] | None = None,
-    parts: Mapping[str, Block] | None = None,
-    draws: Mapping[str, Draw] | None = None,
-) -> list[Block]:
-    """The blocks of a page, in order. words: SQL in the place of $names. Tables that this publication has not are left out."""
-    found: list[Block] = []
+def blocks_of(published: Published, page: str, words: Mapping[str, str] = {}, draws: Mapping[str, Draw] = DRAWS) -> list[Table | Figure]:
+    """The blocks of a page, in order. words: in the place of $names. Tables that this publication has not are left out."""
+    found: list[Table | Figure] = []
     for entry in stated()[page]:
-        if "part" in entry:
-            found.append((parts or {})[entry["part"]])
-            continue
-        given = {name: value for name, value in entry.items() if name not in ("figure", "table", "of", "sql", "title")}
-        sql = Template(entry["sql"]).substitute(words or {})
-        if "figure" in entry:
-            found.append(Figure(entry["figure"], entry["title"], sql, {**DRAWS, **(draws or {})}[entry["figure"]], **given))
-        elif published.has(entry["of"]):
-            found.append(Table(entry["table"], entry["title"], sql, entry["of"], **given))
+        given = {name: Template(value).substitute(words) if isinstance(value, str) else value for name, value in entry.items()}
+        if "figure" in given:
+            name = given.pop("figure")
+            found.append(Figure(name, draw=draws[name], **given))
+        elif published.has(relation := given.pop("of")):
+            found.append(Table(given.pop("table"), relation=relation, **given))
     return found
 
 
@@ -106,18 +100,18 @@ def span_of(published: Published, query: Query) -> tuple[datetime, datetime]:
         raise QueryError("since and until are times such as 2026-01-05 or 2026-01-05T07:00 (UTC)") from error
 
 
-def span_part(page: str, query: Query, since: datetime, until: datetime) -> Part:
+def span_form(query: Query, since: datetime, until: datetime) -> Row:
     """The form and the links that choose the hours."""
 
     def to(hours: int, of: int) -> str:
         start, end = since + timedelta(hours=of), until + timedelta(hours=of)
         start = end - timedelta(hours=hours) if hours else start
-        return address(page, **{**dict(query), "since": f"{start:%Y-%m-%dT%H:%M}", "until": f"{end:%Y-%m-%dT%H:%M}"})
+        return address("", **{**dict(query), "since": f"{start:%Y-%m-%dT%H:%M}", "until": f"{end:%Y-%m-%dT%H:%M}"})
 
     width = int((until - since).total_seconds() // 3600)
     links = [("earlier", to(0, -width)), ("later", to(0, width)), ("2 days", to(48, 0)), ("week", to(168, 0)), ("4 weeks", to(672, 0))]
     others = [(name, value) for name, value in query.items() if name not in ("since", "until")]
-    return Part("span", "span", {"since": since, "until": until, "links": links, "others": others, "page": page})
+    return {"since": since, "until": until, "links": links, "others": others}
 
 
 def span_words(since: datetime, until: datetime) -> dict[str, str]:
@@ -129,7 +123,7 @@ def span_words(since: datetime, until: datetime) -> dict[str, str]:
 def fleet(published: Published, query: Query) -> Page:
     """Next steps, the error budget, what changed, coverage, what is not judged."""
     weeks = published.rows("select * from marts.dim_weeks order by is_complete desc, week_utc desc limit 1")
-    week = weeks[0]["week_utc"] if weeks else datetime.min
+    week = weeks[0]["week_utc"] if weeks else NO_WEEK
     groups = published.rows("select kind from marts.fct_weekly_summary where kind <> 'all' order by raid_group_count desc, kind limit 1")
     due = published.rows("select * from marts.drive_actions where needs_person order by action_rank")
     places = drive_places(published, {row["drive_id"] for row in due})
@@ -139,21 +133,19 @@ def fleet(published: Published, query: Query) -> Page:
     ]
     needs = escape(f"{counted_noun(len(due), 'drive')} {'need' if len(due) > 1 else 'needs'} somebody. ")
     answer = needs + Markup("; ").join(named) if due else "No drive needs anybody."
-    first = week - timedelta(weeks=12) if weeks else week
-    words = {
-        "week": literal(week) if weeks else "null", "first": literal(first) if weeks else "null",
-        "end": literal(week + timedelta(weeks=1)) if weeks else "null", "kind": quoted(groups[0]["kind"] if groups else "disk"),
-    }  # fmt: skip
     metrics = [definitions()["metrics"][name] for name in SHOWN]
-    descriptions = " ".join(f"{metric['label']}: {metric['description']}" for metric in metrics)
+    words = {
+        "week": literal(week), "first": literal(week - timedelta(weeks=12)), "end": literal(week + timedelta(weeks=1)),
+        "kind": quoted(groups[0]["kind"] if groups else "disk"), "measures": measured_sql(),
+        "descriptions": " ".join(f"{metric['label']}: {metric['description']}" for metric in metrics),
+    }  # fmt: skip
     draws: dict[str, Draw] = {
         "tails": lambda rows: weekly_trend(
             rows, week, numerator="tail_hours", denominator="raid_hours", share="tail_hour_ratio", what="tail hours", of="RAID-hours"
         ),
         "when": lambda rows: heat_map(rows, week),
     }
-    measures = Table("measures", "The measures, over all the history", measured_sql(), note=descriptions, empty="Nothing measured yet.")
-    blocks = blocks_of(published, "fleet", words, {"measures": measures}, draws)
+    blocks = blocks_of(published, "fleet", words, draws)
     return Page("Slow drives now", blocks, under=f"The week is that of {day(week)} (UTC)." if weeks else "", answer=answer)
 
 
@@ -187,14 +179,11 @@ def drive(published: Published, query: Query) -> Page:
         hours = f"raid_group_id in (select raid_group_id from marts.fct_drive_hours where {hours})"
     words = {**span, "id": this, "hours": hours}
     events = Template("select * from marts.fct_drive_events where drive_id = $id and occurred_at >= $since and occurred_at < $until")
-    parts = {
-        "facts": Part("facts", "where", {"facts": facts}), "decide": Part("decide", "decide", {"drives": [id]}),
-        "span": span_part("/drive", query, since, until),
-    }  # fmt: skip
-    draws = {"hours": lambda rows: drive_hours(rows, id, known["kind"], published.rows(events.substitute(words)))}
+    draws: dict[str, Draw] = {"hours": lambda rows: drive_hours(rows, id, known["kind"], published.rows(events.substitute(words)))}
     title = place(where) or id
     under = ", ".join(part for part in (id if title != id else "", known["model"], group) if part)
-    return Page(title, blocks_of(published, "drive", words, parts, draws), under=under, answer=answer)
+    blocks = blocks_of(published, "drive", words, draws)
+    return Page(title, blocks, under=under, answer=answer, facts=facts, drive=id, span=span_form(query, since, until))
 
 
 def hour(published: Published, query: Query) -> Page:
@@ -208,12 +197,7 @@ def hour(published: Published, query: Query) -> Page:
     with published.cursor() as cursor:
         text = hour_text(cursor, published.warehouse, id, f"{start:%Y-%m-%d %H:%M}")
     since, until = (f"{start + timedelta(days=days):%Y-%m-%dT%H:%M}" for days in (-3, 4))
-    parts = {"text": Part("text", "explain", {"text": text})}
-    return Page(
-        f"{where or id}, {instant(start)} UTC",
-        blocks_of(published, "hour", parts=parts),
-        under=link("/drive", id, id=id, since=since, until=until),
-    )
+    return Page(f"{where or id}, {instant(start)} UTC", [], under=link("/drive", id, id=id, since=since, until=until), text=text)
 
 
 def group(published: Published, query: Query) -> Page:
@@ -227,14 +211,11 @@ def group(published: Published, query: Query) -> Page:
         "alerts": f"raid_group_id = {this}",
     }  # fmt: skip
     host = link("/host", known["host"]) if known["host"] else None
-    drives, guessed = (
-        counted_noun(known["data_drive_count"] or 0, "data drive"),
-        "guessed: it is only the host" if known["is_guessed"] else None,
-    )
+    drives = counted_noun(known["data_drive_count"] or 0, "data drive")
+    guessed = "guessed: it is only the host" if known["is_guessed"] else None
     told = [host, kind_name(known["kind"]), known["raid_level"], drives, known["site"], guessed]
     under = Markup(", ").join(part for part in told if part)
-    blocks = blocks_of(published, "group", words, {"span": span_part("/group", query, since, until)})
-    return Page(f"RAID group {query['id']}", blocks, under=under)
+    return Page(f"RAID group {query['id']}", blocks_of(published, "group", words), under=under, span=span_form(query, since, until))
 
 
 def host_or_enclosure(published: Published, query: Query, column: str) -> Page:
@@ -256,8 +237,8 @@ def host_or_enclosure(published: Published, query: Query, column: str) -> Page:
         for row in found
         if row["host"] and row["enclosure"]
     ]
-    blocks = blocks_of(published, "place", words, {"span": span_part(f"/{column}", query, since, until)})
-    return Page(f"{column.capitalize()} {id}", blocks, under=Markup(", ").join(dict.fromkeys(others)))
+    under = Markup(", ").join(dict.fromkeys(others))
+    return Page(f"{column.capitalize()} {id}", blocks_of(published, "place", words), under=under, span=span_form(query, since, until))
 
 
 def model(published: Published, query: Query) -> Page:
@@ -292,9 +273,8 @@ def alert(published: Published, query: Query) -> Page:
     since, until = known["first_slow_hour_utc"] - timedelta(days=1), known["last_slow_hour_utc"] + timedelta(days=2)
     which = f"drives.drive_id in ({texts(drives)})" if drives else f"drives.current_raid_group_id = {quoted(known['raid_group_id'] or '')}"
     words = {**span_words(since, until), "hours": which, "drives": which}
-    parts = {"facts": Part("facts", "facts", {"facts": facts})}
     title = f"{known['subject_type'].replace('_', ' ').capitalize()} {subject}: {known['reason'].replace('_', ' ')}"
-    return Page(title, blocks_of(published, "alert", words, parts), under=state)
+    return Page(title, blocks_of(published, "alert", words), under=state, facts=facts)
 
 
 def kept_reports(root: Path) -> list[Path]:
@@ -307,7 +287,7 @@ def reports(published: Published, query: Query) -> Page:
     root = published.warehouse.root
     kept = [("Kept as it was written", link("/report", path.stem, name=path.name)) for path in kept_reports(root)]
     answer = "" if kept else "None is kept: drivetail report writes one."
-    return Page("Reports", [Part("facts", "reports", {"facts": kept})], under=str(root / "reports"), answer=answer)
+    return Page("Reports", [], under=str(root / "reports"), answer=answer, facts=kept)
 
 
 def study(published: Published, query: Query) -> Page:
@@ -325,7 +305,7 @@ def experiment(published: Published, query: Query) -> Page:
         raise QueryError(f"{query.get('id', '')!r} is no experiment of this publication; the page Lab lists those that are")
     named = [name for name, columns in published.columns.items() if name.startswith("lab.") and "experiment_id" in columns]
     filled = [name for name in named if published.rows(f"select 1 from {name} where experiment_id = {this} limit 1")]
-    blocks: list[Block] = [
+    blocks: list[Table | Figure] = [
         Table(
             name.partition(".")[2], name, f"select * exclude (experiment_id) from {name} where experiment_id = {this}", name, rows=15,
             note=published.relations.get(name, ""), fold="results" not in name and name != listed,
