@@ -9,10 +9,11 @@ import hmac
 import logging
 import pickle
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, urlsplit
@@ -68,9 +69,8 @@ class Console:
 
     def application(self) -> Guard:
         """The routes, behind the guard: what fails is answered inside it."""
-        others = {"/ask": self._ask, "/report": self._report, "/static/{name}": static}
-        routes = [Route(path, self._page(path), methods=["GET"]) for path in PAGES]
-        routes += [Route(path, endpoint, methods=["GET"]) for path, endpoint in others.items()]
+        shown = {**dict.fromkeys(PAGES, self._page), "/ask": self._ask, "/report": self._report, "/static/{name}": static}
+        routes = [Route(path, endpoint, methods=["GET"]) for path, endpoint in shown.items()]
         application = Starlette(
             routes=[*routes, Route("/decide", self._decide, methods=["POST"])],
             middleware=[Middleware(GZipMiddleware, minimum_size=1000, compresslevel=3)],
@@ -98,21 +98,16 @@ class Console:
     # ----------------------------------------------------------------------------------------------------------------
     # Pages
 
-    def _page(self, path: str) -> Callable[[Request], Response]:
-        """The endpoint of a page."""
-
-        def endpoint(request: Request) -> Response:
-            query = query_of(request)
-            if "download" in query:
-                return self._download(path, query)
-            published = self.publications.current
-            asked = tuple((name, value) for name, value in query.items() if name != "decided")
-            page, views = published.remembered(_views, path, asked)
-            if isinstance(page, str):
-                return RedirectResponse(page, 303)
-            return self._html(request, "page.html.j2", published, page=page, views=views, said=query.get("decided", ""))
-
-        return endpoint
+    def _page(self, request: Request) -> Response:
+        """A page, or one of its tables as a file."""
+        path, query, published = request.scope["path"], query_of(request), self.publications.current
+        if "download" in query:
+            return self._download(published, path, query)
+        asked = tuple((name, value) for name, value in query.items() if name != "decided")
+        page, views = published.remembered(_views, path, asked)
+        if isinstance(page, str):
+            return RedirectResponse(page, 303)
+        return self._html(request, "page.html.j2", published, page=page, views=views, said=query.get("decided", ""))
 
     def _html(self, request: Request, template: str, published: Published | None, status: int = 200, **content: Any) -> HTMLResponse:
         """A template with what every page shows: how old the data are, who asks, the token of its forms."""
@@ -128,24 +123,18 @@ class Console:
         )  # fmt: skip
         return HTMLResponse(text, status)
 
-    def _download(self, path: str, query: Query) -> Response:
+    @staticmethod
+    def _download(published: Published, path: str, query: Query) -> Response:
         """A table as a file."""
         name, _, form = query["download"].rpartition(".")
         if form not in FORMS:
             raise QueryError("a table is downloaded as csv or parquet")
         rest = {key: value for key, value in query.items() if key != "download"}
-
-        def pieces() -> Iterator[bytes]:
-            published = self.publications.current
-            page = PAGES[path](published, rest)
-            if isinstance(page, str):
-                raise QueryError("that names one thing, which has a page of its own: no list to download")
-            sql = published.held(page.download(name, rest))
-            # its reader may be slow, and takes nobody's turn
-            with published.cursor(waits=False) as cursor:
-                yield from download(cursor, sql, form)
-
-        return file_of(pieces(), f"{name}.{form}")
+        page = PAGES[path](published, rest)
+        if isinstance(page, str):
+            raise QueryError("that names one thing, which has a page of its own: no list to download")
+        sql = published.held(page.download(name, rest))
+        return file_of(download(published.connection(), sql, form), f"{name}.{form}")
 
     def _report(self, request: Request) -> Response:
         """A report that is kept, as it was written."""
@@ -211,7 +200,7 @@ class Console:
         form, user = {name: values[-1].strip() for name, values in fields.items()}, request.scope["user"]
         if not hmac.compare_digest(form.get("form_token", "").encode(), self.access.form_token(user).encode()):
             raise QueryError("this form is of an earlier visit: go back, load the page again and send it once more")
-        said = await run_sync(self._decided, form, list(dict.fromkeys(fields.get("drive", []))), user)
+        said = await run_sync(self._decided, form, fields.get("drive", []), user)
         back = urlsplit(form.get("back", "/"))
         path = back.path if re.fullmatch(r"/[\w/]*", back.path) else "/"
         return RedirectResponse(address(path, **{**dict(parse_qsl(back.query)), "decided": said}), 303)
@@ -245,13 +234,8 @@ def _views(published: Published, path: str, asked: tuple[tuple[str, str], ...]) 
 def file_of(pieces: Iterator[bytes], name: str) -> StreamingResponse:
     """Bytes as a file to keep. What fails does so before the first is sent."""
     first = next(pieces, b"")
-
-    def all_pieces() -> Iterator[bytes]:
-        yield first
-        yield from pieces
-
     kind = "text/csv; charset=utf-8" if name.endswith(".csv") else "application/vnd.apache.parquet"
-    return StreamingResponse(all_pieces(), media_type=kind, headers={"content-disposition": f'attachment; filename="{name}"'})
+    return StreamingResponse(chain([first], pieces), media_type=kind, headers={"content-disposition": f'attachment; filename="{name}"'})
 
 
 @cache

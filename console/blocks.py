@@ -146,10 +146,14 @@ def drive_places(published: Published, drives: set[str]) -> dict[str, Row]:
     """Where some drives are, and what to do about them: drive_id -> host, device, slot, enclosure, model, action."""
     if not drives:
         return {}
-    listed = ", ".join(quoted(drive) for drive in sorted(drives))
     found = published.rows(
         "select drive_id, host, device, slot, enclosure, model, actions.action from marts.dim_drives "
         "left join (select drive_id, action from marts.drive_actions where needs_person) as actions using (drive_id) "
-        f"where drive_id in ({listed})"
+        f"where drive_id in ({texts(drives)})"
     )
     return {row["drive_id"]: row for row in found}
+
+
+def texts(values: set[str]) -> str:
+    """Texts as an SQL list."""
+    return ", ".join(quoted(value) for value in sorted(values)) or "null"

@@ -27,14 +27,13 @@ SUBJECTS = {"drive": "/drive", "host": "/host", "enclosure": "/enclosure", "raid
 HEADINGS = {
     "drive_id": "drive", "raid_group_id": "RAID group", "current_raid_group_id": "RAID group", "io_count": "I/Os", "tail_1": "slowest",
     "tail_2": "second", "tail_3": "third", "rio_degradation": "throughput drop", "rate_imbalance": "RI: I/Os, of peers'",
-    "size_imbalance": "ZI: size, of peers'", "slowdown": "S", "needs_person": "for a person", "subject_id": "subject", "why": "why",
-    "own_tail_hours_28d": "cost in 28 days, tail hours", "cost_tail_hours": "a swap costs, tail hours", "is_slow": "slow",
-    "good_ratio_low": "from", "good_ratio_high": "to", "part_of": "part of",
-    "tail_hours_caused_28d": "caused, tail hours", "own_tail_hours_after": "cost in 28 days after, tail hours",
+    "size_imbalance": "ZI: size, of peers'", "slowdown": "S", "needs_person": "for a person", "subject_id": "subject",
+    "own_tail_hours_28d": "cost in 28 days, tail hours", "cost_tail_hours": "a swap costs, tail hours", "good_ratio_low": "from",
+    "good_ratio_high": "to", "tail_hours_caused_28d": "caused, tail hours", "own_tail_hours_after": "cost in 28 days after, tail hours",
     "slow_days_14d": "slow days of 14", "successor_drive_id": "replaced by", "decided_by": "by", "alert_id": "incident",
-    "incident_id": "slow with others of",
-    "raid_level": "RAID level", "slow_hours_28d": "slow hours", "verdict_reason": "why", "together_hours_28d": "with others, hours",
-    "median_latency_us": "peers' median (µs)", "io_ratio": "I/Os, after to before", "rio_lost": "I/Os lost", "raid_hours": "RAID-hours",
+    "incident_id": "slow with others of", "raid_level": "RAID level", "slow_hours_28d": "slow hours", "verdict_reason": "why",
+    "together_hours_28d": "with others, hours", "median_latency_us": "peers' median (µs)", "io_ratio": "I/Os, after to before",
+    "rio_lost": "I/Os lost", "raid_hours": "RAID-hours",
 }  # fmt: skip
 UNITS = (("_utc", " (UTC)"), ("_us", " (µs)"), ("_bytes", ""), ("_28d", " in 28 days"), ("_at", " at (UTC)"), ("_ratio", ""))
 TIMES = {
@@ -44,7 +43,6 @@ TIMES = {
 """Numbers that say how many times as much."""
 
 SHARES = ("coverage", *(f"_{what}{end}" for what in ("ratio", "share", "rate") for end in ("", "_low", "_high", "_before", "_after")))
-
 
 WORDS = {"cause", "reason", "event_type", "exclusion_reason", "subject_type", "transition", "role", "evidence", "rule"}
 """Texts of the models' own, which are read as words."""

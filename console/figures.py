@@ -91,19 +91,15 @@ def slow_map(rows: list[Row]) -> go.Figure | None:
     hours = sorted({row["hour_utc"] for row in rows})
     if not drives:
         return None
-    place = {drive: number for number, drive in enumerate(drives)}
-    when = {hour: number for number, hour in enumerate(hours)}
-    grid: list[list[float | None]] = [[None] * len(hours) for _ in drives]
-    for row in rows:
-        if row["label"] in place and row["slowdown"] is not None:
-            grid[place[row["label"]]][when[row["hour_utc"]]] = row["slowdown"]
+    found = {(row["label"], row["hour_utc"]): row["slowdown"] for row in rows}
+    grid = [packed([found.get((drive, hour)) for hour in hours]) for drive in drives]
     slow_at = min(row["slow_at"] for row in rows)
     darkest = max(5.0, slow_at + 1)
     edge = (slow_at - 1) / (darkest - 1)
     figure = go.Figure()
     figure.add_heatmap(
-        x=np.array(hours, "datetime64[s]"), y=[safe(drive) for drive in drives], z=packed(grid), zmin=1, zmax=darkest, hoverongaps=False,
-        colorscale=[[place, f"rgba(213, 94, 0, {depth})"] for place, depth in ((0, 0.03), (edge - 0.01, 0.1), (edge, 0.45), (1, 1))],
+        x=np.array(hours, "datetime64[s]"), y=[safe(drive) for drive in drives], z=np.array(grid), zmin=1, zmax=darkest, hoverongaps=False,
+        colorscale=[[at, f"rgba(213, 94, 0, {depth})"] for at, depth in ((0, 0.03), (edge - 0.01, 0.1), (edge, 0.45), (1, 1))],
         colorbar={"tickvals": [1, slow_at, darkest], "ticktext": [f"1{TIMES}", f"{slow_at:g}{TIMES}", f"{darkest:g}{TIMES} or more"],
                   "thickness": 12, "outlinewidth": 0, "tickfont": {"color": INK}},
         hovertemplate=f"%{{y}}: %{{z:.2f}}{TIMES}, %{{x}}<extra></extra>",

@@ -110,19 +110,16 @@ class Guard:
                 return PlainTextResponse(f"The proxy has not said who asks ({self.access.user_header}).", 403)
             scope["user"] = user
             return None
+        # cookies know no ports: two consoles on one machine have two
+        cookie = f"drivetail_{(scope.get('server') or ('', 0))[1]}"
         asked = dict(parse_qsl(scope["query_string"].decode("latin-1")))
         if hmac.compare_digest(asked.pop("token", "").encode(), self.access.token.encode()):
             rest, path = urlencode(asked), "/" + scope["path"].lstrip("/")
             answer = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
-            answer.set_cookie(self._cookie_name(scope), self.access.cookie, httponly=True, samesite="lax", path="/")
+            answer.set_cookie(cookie, self.access.cookie, httponly=True, samesite="lax", path="/")
             return answer
-        given = cookie_parser(headers.get("cookie", "")).get(self._cookie_name(scope), "")
+        given = cookie_parser(headers.get("cookie", "")).get(cookie, "")
         if not hmac.compare_digest(given.encode(), self.access.cookie.encode()):
             return PlainTextResponse("Open the address that drivetail serve has printed: it ends in a token.", 401)
         scope["user"] = self.access.user
         return None
-
-    @staticmethod
-    def _cookie_name(scope: Scope) -> str:
-        """Cookies know no ports: two consoles on one machine have two."""
-        return f"drivetail_{(scope.get('server') or ('', 0))[1]}"

@@ -15,7 +15,8 @@ import plotly.graph_objects as go
 import yaml
 from markupsafe import Markup, escape
 
-from console.blocks import Figure, Page, Query, Table, drive_places
+from console.blocks import Figure, Page, Query, Table, drive_places, texts
+from console.cells import PAGES as COLUMN_PAGES
 from console.cells import address
 from console.figures import drive_hours, group_tails, slow_map
 from console.measures import SHOWN, definitions, measured_sql
@@ -28,13 +29,14 @@ from report.page.numbers import NONE, capacity, day, instant, kind_name
 from report.weekly.figures import heat_map, weekly_trend
 from report.words import counted_noun, place
 
-SPAN_HOURS = 168
-MOST_HOURS = 24 * 92
+MOST = timedelta(days=92)
+"""Longest span."""
+
 NO_WEEK = datetime(2000, 1, 3)
 """Where there is none: a Monday before all data."""
 
-PEERS_HOURS = 24 * 15
-"""Hours of a span at most in which every other drive of the group is drawn, or every drive of a host."""
+PEERS = timedelta(days=15)
+"""Longest span in which every other drive of the group is drawn, or every drive of a host."""
 
 Draw = Callable[[list[Row]], go.Figure | None]
 DRAWS: dict[str, Draw] = {"tails": group_tails, "map": slow_map}
@@ -53,9 +55,8 @@ def blocks_of(published: Published, page: str, words: Mapping[str, str] = {}, dr
     """The blocks of a page, in order. words: in the place of $names. Tables that this publication has not are left out."""
     found: list[Table | Figure] = []
     for entry in stated()[page]:
-        given = {name: Template(value).substitute(words) if isinstance(value, str) else value for name, value in entry.items()}
-        if "figure" in given:
-            name = given.pop("figure")
+        given = entry | {name: Template(value).substitute(words) for name, value in entry.items() if isinstance(value, str)}
+        if name := given.pop("figure", ""):
             found.append(Figure(name, draw=draws[name], **given))
         elif published.has(relation := given.pop("of")):
             found.append(Table(given.pop("table"), relation=relation, **given))
@@ -65,11 +66,6 @@ def blocks_of(published: Published, page: str, words: Mapping[str, str] = {}, dr
 def literal(value: datetime) -> str:
     """An instant in SQL."""
     return f"timestamp '{value:%Y-%m-%d %H:%M:%S}'"
-
-
-def texts(values: set[str]) -> str:
-    """Texts as an SQL list."""
-    return ", ".join(quoted(value) for value in sorted(values)) or "null"
 
 
 def link(page: str, shown: str, **parameters: object) -> Markup:
@@ -89,34 +85,31 @@ def found_rows(published: Published, sql: str, otherwise: str) -> list[Row]:
     return found
 
 
-def span_of(published: Published, query: Query) -> tuple[datetime, datetime]:
-    """The hours that a page shows: those of its address, else the last week of the data. Raises: QueryError for no time."""
-    end = (published.last_hour_utc or published.published_at) + timedelta(hours=1)
-    try:
-        until = datetime.fromisoformat(query["until"]).replace(tzinfo=None) if query.get("until") else end
-        since = datetime.fromisoformat(query["since"]).replace(tzinfo=None) if query.get("since") else until - timedelta(hours=SPAN_HOURS)
-        return max(since, until - timedelta(hours=MOST_HOURS)), until
-    except (ValueError, OverflowError) as error:
-        raise QueryError("since and until are times such as 2026-01-05 or 2026-01-05T07:00 (UTC)") from error
+def span_of(published: Published, query: Query) -> Row:
+    """The hours that a page shows, and its form and links to choose others: those of its address, else the last week of the data.
 
+    Raises: QueryError for no time.
+    """
 
-def span_form(query: Query, since: datetime, until: datetime) -> Row:
-    """The form and the links that choose the hours."""
-
-    def to(hours: int, of: int) -> str:
-        start, end = since + timedelta(hours=of), until + timedelta(hours=of)
-        start = end - timedelta(hours=hours) if hours else start
+    def to(start: datetime, end: datetime) -> str:
         return address("", **{**dict(query), "since": f"{start:%Y-%m-%dT%H:%M}", "until": f"{end:%Y-%m-%dT%H:%M}"})
 
-    width = int((until - since).total_seconds() // 3600)
-    links = [("earlier", to(0, -width)), ("later", to(0, width)), ("2 days", to(48, 0)), ("week", to(168, 0)), ("4 weeks", to(672, 0))]
+    week, end = timedelta(weeks=1), (published.last_hour_utc or published.published_at) + timedelta(hours=1)
+    try:
+        until = datetime.fromisoformat(query["until"]).replace(tzinfo=None) if query.get("until") else end
+        since = datetime.fromisoformat(query["since"]).replace(tzinfo=None) if query.get("since") else until - week
+        since = max(since, until - MOST)
+        links = [("earlier", to(since - (until - since), since)), ("later", to(until, until + (until - since)))]
+        links += [(name, to(until - long, until)) for name, long in (("2 days", timedelta(days=2)), ("week", week), ("4 weeks", 4 * week))]
+    except (ValueError, OverflowError) as error:
+        raise QueryError("since and until are times such as 2026-01-05 or 2026-01-05T07:00 (UTC)") from error
     others = [(name, value) for name, value in query.items() if name not in ("since", "until")]
     return {"since": since, "until": until, "links": links, "others": others}
 
 
 def span_words(since: datetime, until: datetime) -> dict[str, str]:
     """The hours in SQL; recent: those in which every drive of a place is drawn."""
-    recent = max(since, until - timedelta(hours=PEERS_HOURS))
+    recent = max(since, until - PEERS)
     return {"since": literal(since), "until": literal(until), "recent": literal(recent)}
 
 
@@ -151,21 +144,19 @@ def fleet(published: Published, query: Query) -> Page:
 
 def drive(published: Published, query: Query) -> Page:
     """One drive: the answer, where to walk, its hours against its peers, and all that is known of it."""
-    id = query.get("id", "")
     with published.cursor() as cursor:
-        known = known_drive(cursor, id)
-    this, (since, until) = quoted(id), span_of(published, query)
-    where = drive_places(published, {id})[id]
+        known = known_drive(cursor, query.get("id", ""))
+    id, host, enclosure, group = (known[name] for name in ("drive_id", "host", "enclosure", "current_raid_group_id"))
+    this, span = quoted(id), span_of(published, query)
     todo = published.rows(f"select * from marts.drive_actions where drive_id = {this}")
     decided = published.rows(f"select * from marts.fct_drive_decisions where drive_id = {this} order by decision_seq desc limit 1")
     answer = f"{todo[0]['action']}: {todo[0]['why']}" if todo else "Nothing to do: it is on no list."
     for last in decided:
         ticket = f", {last['ticket']}" if last["ticket"] else ""
         answer += f" {last['decided_by']} decided {last['verdict']} at {instant(last['decided_at'])} UTC ({last['state']}{ticket})."
-    enclosure, group = where["enclosure"], known["current_raid_group_id"]
     facts = [
-        fact("Host", where["host"], "/host"), *([fact("Device", where["device"])] if where["device"] else []), fact("Slot", where["slot"]),
-        fact("Enclosure", enclosure, "/enclosure", f"{where['host']}/{enclosure}" if where["host"] else None),
+        fact("Host", host, "/host"), *([fact("Device", known["device"])] if known["device"] else []), fact("Slot", known["slot"]),
+        fact("Enclosure", enclosure, "/enclosure", f"{host}/{enclosure}" if host else None),
         fact("RAID group", group, "/group"), fact("Model", known["model"], "/model"), fact("Serial", id),
         fact("Firmware", known["firmware"]),
         fact("Kind", f"{kind_name(known['kind'])}, {capacity(known['capacity_bytes'])}"), fact("Site", known["site"]),
@@ -173,17 +164,17 @@ def drive(published: Published, query: Query) -> Page:
         fact("Data", f"{instant(known['first_hour_utc'])} to {instant(known['last_hour_utc'])} UTC"),
         *([fact("Group", "guessed: it is only the host")] if known["is_group_guessed"] else []),
     ]  # fmt: skip
-    span = span_words(since, until)
-    hours = f"drive_id = {this} and hour_utc >= {span['since']} and hour_utc < {span['until']}"
-    if until - since <= timedelta(hours=PEERS_HOURS):
+    words = span_words(span["since"], span["until"])
+    hours = f"drive_id = {this} and hour_utc >= {words['since']} and hour_utc < {words['until']}"
+    if span["until"] - span["since"] <= PEERS:
         hours = f"raid_group_id in (select raid_group_id from marts.fct_drive_hours where {hours})"
-    words = {**span, "id": this, "hours": hours}
-    events = Template("select * from marts.fct_drive_events where drive_id = $id and occurred_at >= $since and occurred_at < $until")
-    draws: dict[str, Draw] = {"hours": lambda rows: drive_hours(rows, id, known["kind"], published.rows(events.substitute(words)))}
-    title = place(where) or id
+    within = f"occurred_at >= {words['since']} and occurred_at < {words['until']}"
+    events = f"select * from marts.fct_drive_events where drive_id = {this} and {within}"
+    draws: dict[str, Draw] = {"hours": lambda rows: drive_hours(rows, id, known["kind"], published.rows(events))}
+    title = place(known) or id
     under = ", ".join(part for part in (id if title != id else "", known["model"], group) if part)
-    blocks = blocks_of(published, "drive", words, draws)
-    return Page(title, blocks, under=under, answer=answer, facts=facts, drive=id, span=span_form(query, since, until))
+    blocks = blocks_of(published, "drive", {**words, "id": this, "hours": hours}, draws)
+    return Page(title, blocks, under=under, answer=answer, facts=facts, drive=id, span=span)
 
 
 def hour(published: Published, query: Query) -> Page:
@@ -202,33 +193,31 @@ def hour(published: Published, query: Query) -> Page:
 
 def group(published: Published, query: Query) -> Page:
     """One RAID group."""
-    this, (since, until) = quoted(query.get("id", "")), span_of(published, query)
+    this, span = quoted(query.get("id", "")), span_of(published, query)
     otherwise = f"{query.get('id', '')!r} is no RAID group of this publication; search for a part of its name"
     (known,) = found_rows(published, f"select * from marts.dim_raid_groups where raid_group_id = {this}", otherwise)
     words = {
-        **span_words(since, until), "id": this, "hours": f"hours.raid_group_id = {this}",
-        "drives": f"drives.current_raid_group_id = {this}",
-        "alerts": f"raid_group_id = {this}",
+        **span_words(span["since"], span["until"]), "id": this, "hours": f"hours.raid_group_id = {this}",
+        "drives": f"drives.current_raid_group_id = {this}", "alerts": f"raid_group_id = {this}",
     }  # fmt: skip
     host = link("/host", known["host"]) if known["host"] else None
     drives = counted_noun(known["data_drive_count"] or 0, "data drive")
     guessed = "guessed: it is only the host" if known["is_guessed"] else None
     told = [host, kind_name(known["kind"]), known["raid_level"], drives, known["site"], guessed]
     under = Markup(", ").join(part for part in told if part)
-    return Page(f"RAID group {query['id']}", blocks_of(published, "group", words), under=under, span=span_form(query, since, until))
+    return Page(f"RAID group {query['id']}", blocks_of(published, "group", words), under=under, span=span)
 
 
 def host_or_enclosure(published: Published, query: Query, column: str) -> Page:
     """A host, or an enclosure; the name of one may be that of another host's too, so alerts and tables name it with its host."""
-    id, (since, until) = query.get("id", ""), span_of(published, query)
+    id, span = query.get("id", ""), span_of(published, query)
     named = f"host = {quoted(id)}" if column == "host" else f"{quoted(id)} in (enclosure, concat(host, '/', enclosure))"
     places = f"select distinct host, enclosure from marts.dim_drives where {named} order by host, enclosure"
     found = found_rows(published, places, f"{id!r} is no {column} of this publication; search for a part of its name")
     drives = f"(select drive_id from marts.dim_drives where {named})"
     subjects = {id, *(f"{row['host']}/{row['enclosure']}" for row in found if column == "enclosure")}
     words = {
-        **span_words(since, until), "hours": f"drives.drive_id in {drives}",
-        "drives": f"drives.drive_id in {drives}",
+        **span_words(span["since"], span["until"]), "hours": f"drives.drive_id in {drives}", "drives": f"drives.drive_id in {drives}",
         "alerts": f"(subject_type = '{column}' and subject_id in ({texts(subjects)})) "
         f"or (subject_type = 'drive' and subject_id in {drives})",
     }  # fmt: skip
@@ -238,7 +227,7 @@ def host_or_enclosure(published: Published, query: Query, column: str) -> Page:
         if row["host"] and row["enclosure"]
     ]
     under = Markup(", ").join(dict.fromkeys(others))
-    return Page(f"{column.capitalize()} {id}", blocks_of(published, "place", words), under=under, span=span_form(query, since, until))
+    return Page(f"{column.capitalize()} {id}", blocks_of(published, "place", words), under=under, span=span)
 
 
 def model(published: Published, query: Query) -> Page:
@@ -344,12 +333,10 @@ ALIASES = "intermediate.int_aliases__periods"
 def exact(published: Published, sought: str) -> str | None:
     """The page of what somebody typed in full; None where that is not one thing."""
     this = quoted(sought)
-    for page, column, relation in (
-        ("/drive", "drive_id", "marts.dim_drives"), ("/group", "raid_group_id", "marts.dim_raid_groups"),
-        ("/host", "host", "marts.dim_drives"), ("/enclosure", "enclosure", "marts.dim_drives"), ("/model", "model", "marts.dim_drives"),
-    ):  # fmt: skip
+    for column in ("drive_id", "raid_group_id", "host", "enclosure", "model"):
+        relation = "marts.dim_raid_groups" if column == "raid_group_id" else "marts.dim_drives"
         if published.rows(f"select {column} from {relation} where {column} = {this} limit 1"):
-            return address(page, id=sought)
+            return address(COLUMN_PAGES[column], id=sought)
     try:
         with published.cursor() as cursor:
             return address("/drive", id=known_drive(cursor, sought)["drive_id"])

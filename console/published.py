@@ -7,7 +7,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from datetime import datetime
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -71,14 +71,14 @@ class Published:
         self._hold_hours()
         self.held(f"marts.{DECIDED[0]}")
 
-    @contextmanager
-    def cursor(self, *, waits: bool = True) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A connection for one question, in the publication's own schemas.
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """A connection in the publication's own schemas, for who may be slow and takes nobody's turn."""
+        return self._connection.cursor().execute("use warehouse.main")
 
-        waits: until fewer than AT_ONCE others are open. While one that waits is open, its thread must not open another.
-        """
-        with self._turns if waits else nullcontext(), self._connection.cursor() as cursor:
-            cursor.execute("use warehouse.main")
+    @contextmanager
+    def cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        """The same for one question, once fewer than AT_ONCE others are open. While it is, its thread must not open another."""
+        with self._turns, self.connection() as cursor:
             yield cursor
 
     def rows(self, sql: str) -> list[Row]:

@@ -30,7 +30,8 @@ DRIVE, GROUP, HOST = "D00000002A", "disk-g000000", "pdx2-disk-h00000"
 ALL_PAGES = [
     "/", f"/drive?id={DRIVE}", f"/hour?id={DRIVE}&at=2026-01-29 14:00", f"/group?id={GROUP}", f"/host?id={HOST}",
     f"/enclosure?id={HOST}/{HOST}-e0", "/model", "/model?id=CD-1000N&firmware=D304", "/alerts", "/candidates", "/decisions", "/reports",
-    "/study", "/lab", "/tables", "/table?name=marts.dim_drives", "/search?q=g00000", "/ask", "/ask?sql=select 1 as a, 2 as b&as=chart",
+    "/study", "/lab", "/tables", "/table?name=marts.dim_drives", "/search?q=g00000", f"/drive?id={HOST}/2", "/ask",
+    "/ask?sql=select 1 as a, 2 as b&as=chart",
 ]  # fmt: skip
 
 
