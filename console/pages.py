@@ -48,6 +48,7 @@ def stated() -> dict[str, list[dict[str, Any]]]:
     found: dict[str, list[dict[str, Any]]] = yaml.safe_load((Path(__file__).parent / "pages.yml").read_text(encoding="utf-8"))
     for entry in (entry for entries in found.values() for entry in entries if "table" in entry):
         entry["of"] = entry.get("of") or re.findall(r"\bfrom ([a-z_]+\.\w+)", entry["sql"])[0]
+        entry.setdefault("title", entry["table"].capitalize())
     return found
 
 
