@@ -28,13 +28,13 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from console.ask import FORMS, ROWS, answered, cookbook, download
+from console.ask import ROWS, answered, cookbook, download
 from console.blocks import Page, Query, cells_of
 from console.cells import address
 from console.figures import quick_chart
 from console.guard import REPORT_POLICY, Access, Guard
 from console.pages import PAGES, kept_reports
-from console.published import Publications, Published
+from console.published import FORMS, Publications, Published
 from drivetail.ask.decisions import decide
 from engine.read import QueryError, Row, first_line
 from engine.warehouse import Warehouse

@@ -41,7 +41,6 @@ PROCESS_BYTES = 320_000_000
 ANSWER_BYTES = 30_000_000
 TEXT_CHARACTERS = 100_000
 
-FORMS = ("csv", "parquet")
 FUNCTIONS = {"range", "generate_series", "unnest", "json_each", "json_tree", "duckdb_tables", "duckdb_views", "duckdb_columns"}
 """Functions that give tables and read no file. Else the raw deliveries and the store could be read past the views over them."""
 

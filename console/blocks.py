@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import plotly.graph_objects as go
 from markupsafe import Markup
 
 from console.cells import HIDDEN, address, cell, heading, shape
-from console.published import DOWNLOADED, Published
+from console.published import DOWNLOADED, FORMS, Published
 from engine.read import QueryError, Row
 from engine.warehouse import quoted
 from report.page.look import drawn
@@ -37,7 +36,6 @@ class Table:
     rows: int = 25
     picks: bool = False
     fold: bool | str = False
-    kind: ClassVar[str] = "table"
 
     def chosen(self, query: Query) -> str:
         """The SQL of the rows that the reader chose, in the reader's order."""
@@ -62,7 +60,7 @@ class Table:
         links = {
             "block": self,
             "ask": address("/ask", sql=f"{self.sql.strip()}\norder by {self.order}" if self.order else self.sql.strip()),
-            "downloads": {form: address(page, **{**dict(query), "download": f"{self.name}.{form}"}) for form in ("csv", "parquet")},
+            "downloads": {form: address(page, **{**dict(query), "download": f"{self.name}.{form}"}) for form in FORMS},
             "open": to(page="1") if self.fold == "unasked" and not own else "",
             "is_open": not self.fold or bool(own),
         }
@@ -97,8 +95,6 @@ class Figure:
     sql: str
     draw: Callable[[list[Row]], go.Figure | None]
     note: str = ""
-    empty: str = "Nothing to draw."
-    kind: ClassVar[str] = "figure"
 
     def view(self, published: Published, page: str, query: Query) -> Row:
         """Values for the template."""
