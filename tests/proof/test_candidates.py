@@ -105,6 +105,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     return built(fleet(), tmp_path_factory.mktemp("whole"))
 
 
+@pytest.mark.proof
 def test_later_data_move_nothing_that_was_expected_before(whole: Warehouse, tmp_path: Path) -> None:
     """From the cut on every drive does what another did, twice as slow in other hours, and all are unplugged; the RAID group
     that had stopped reports again; drives are of another kind and model, serve another host and were deployed on another day."""

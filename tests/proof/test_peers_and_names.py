@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from drivetail.ask.status import collect_status, render_status
 from engine.build import build
 from engine.warehouse import Warehouse
@@ -192,6 +194,7 @@ def test_the_kind_of_a_delivery_is_that_of_the_drives_of_its_arrays(tmp_path: Pa
     assert asked(warehouse, "select * from status.fct_unknown_kinds") == []
 
 
+@pytest.mark.proof
 def test_kinds_that_inventory_learns_later_move_the_days_before(tmp_path: Path) -> None:
     """Rows alone place d and f. Then a drive of another kind joins d's array, and f, which has moved on, turns out to be flash."""
     header = "hour_utc,drive_id,raid_group_id,read_ios,write_ios,read_latency_us,write_latency_us,read_blocks,write_blocks"

@@ -74,6 +74,7 @@ def test_the_papers_numbers_agree_or_the_reason_is_said(whole: Warehouse, seed: 
     assert len(compared) == 69 and not {"TOL-21", "TOL-22", "F12A-Nopolicy-5", "F12A-Proactive2-P99", "F12B-Nopolicy-MAX"} & compared
 
 
+@pytest.mark.proof
 def test_the_report_computes_the_fleet_study_if_no_command_has(tmp_path: Path) -> None:
     warehouse = Warehouse(tmp_path / "warehouse")
     shutil.copytree(awkward_fleet().raw / "deliveries", warehouse.raw / "deliveries")
