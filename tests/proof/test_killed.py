@@ -363,10 +363,8 @@ def test_a_killed_publication_is_the_last_one_or_the_next(site: Site) -> None:
         assert compare(after, site.published) == [] or compare(before, site.published) == []
         age(site.warehouse)
         while not site.kill_at_step(build, "clean-up", next(cleanings)):
-            # a clean-up has fewer steps when less is old: it got through, so the next delivery, until there are no more
-            site.deliver()
+            # a clean-up has fewer steps when less is old: it got through, so another, of the same deliveries
             age(site.warehouse)
-        after = site.expected()
         assert compare(after, site.published) == [], "a publication that was swapped in has gone again"
         site.forks.run(*build)
         assert compare(after, site.published) == []
