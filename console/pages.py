@@ -33,7 +33,7 @@ MOST = timedelta(days=92)
 """Longest span."""
 
 NO_WEEK = datetime(2000, 1, 3)
-"""Where there is none: a Monday before all data."""
+"""A Monday before all data: the week where there is none."""
 
 PEERS = timedelta(days=15)
 """Longest span in which every other drive of the group is drawn, or every drive of a host."""

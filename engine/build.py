@@ -87,7 +87,7 @@ def build(
     `target` says what computes the days: `duckdb`, or `spark` at `master`, by default in this process.
     `full_refresh` forgets every computed day and computes all of raw again; `keep_pruned` leaves what was pruned as it was computed
     where that, or models that have changed, would compute it again. `daily` makes the relations of each day, whatever has changed; False
-    leaves them, once all were made, to the next build that is not told so: what is needed within the hour is published first.
+    publishes what is needed within the hour and leaves them to the next build without it, unless some were never made.
     `on_progress(phase, done, total)` is called as batches finish.
     Raises: ModelError when a model or a data test fails, or the past cannot be computed again, Hindered where trying again may help; the
     last publication then stays as it is.

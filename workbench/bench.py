@@ -73,16 +73,16 @@ def enter(section: Section, begun: str) -> None:
     """Write a section into docs/results/bench.md, in the place of its last measurement, or as the last."""
     old = RESULTS.read_text(encoding="utf-8").split("\n## ")[1:]
     sections = {text.partition("\n")[0]: f"## {text.rstrip()}\n" for text in old} | {section.title: written(section, begun)}
-    told = f"`make bench` on {machine()}. Absolute seconds vary with the machine's neighbours; ratios are taken within one run.\n"
-    RESULTS.write_text("\n".join(["# Benchmark", "", *what_holds(sections), told, *sections.values()]), encoding="utf-8")
+    measured_on = f"`make bench` on {machine()}. Absolute seconds vary with the machine's neighbours; ratios are taken within one run.\n"
+    RESULTS.write_text("\n".join(["# Benchmark", "", *what_holds(sections), measured_on, *sections.values()]), encoding="utf-8")
 
 
 def what_holds(sections: dict[str, str]) -> list[str]:
     """How many bounds hold, and each that does not, of the sections as they are written."""
     judged = [(title, line) for title, text in sections.items() for line in text.splitlines() if line.endswith((": holds", ": FAILS"))]
     failing = [f"{line.removesuffix(': FAILS')} ({title})" for title, line in judged if line.endswith(": FAILS")]
-    told = f"{len(judged) - len(failing)} of {len(judged)} bounds hold" + (". These do not:" if failing else ".")
-    return [told, "", *failing, *([""] if failing else [])]
+    headline = f"{len(judged) - len(failing)} of {len(judged)} bounds hold" + (". These do not:" if failing else ".")
+    return [headline, "", *failing, *([""] if failing else [])]
 
 
 def main() -> None:

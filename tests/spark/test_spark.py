@@ -50,7 +50,7 @@ MADE_IN_A_DAY = (
     "int_raid_hours__medians",
     "int_drive_days",
 )
-"""A stored model and what a run makes for it."""
+"""Name of a stored model, and of the models that it is made of in the same run."""
 
 PARTS = 2
 """Parts of a shuffle where its plan is looked at: of one part Spark needs no shuffle."""
