@@ -107,7 +107,7 @@ def lint_sql(passed: Passed, *, is_all: bool) -> str | None:
     nothing is.
     """
     files = [name for name in files_to_lint(".sql", is_all=is_all) if "models" in Path(name).parts]
-    settings = [PROJECT / ".sqlfluff", *sorted((PROJECT / ".sqlfluff_macros").iterdir())]
+    settings = [PROJECT / ".sqlfluff", PROJECT / "workbench/sqlfluff/adapter.py"]
     rules = metadata.version("sqlfluff").encode() + b"".join(file.read_bytes() for file in settings)
     digests = {name: hashlib.sha256(rules + (PROJECT / name).read_bytes()).hexdigest() for name in files}
     new = [name for name, digest in digests.items() if passed.new("sql", [digest])]
