@@ -149,5 +149,6 @@ def land(module: SourceModule, files: list[SourceFile], landing: Landing) -> Non
 def listing() -> str:
     """The sources with a line each, as `drivetail ingest --help` shows them."""
     lines = [f"{source.name:<12}{source.help}" for source in _TABLE]
-    lines.insert(3, f"{COLLECTED:<12}what `drivetail collect` delivers: {', '.join(COLLECTED_SOURCES)}, each in turn")
+    first = _TABLE.index(SOURCES[COLLECTED_SOURCES[0]])
+    lines.insert(first, f"{COLLECTED:<12}what `drivetail collect` delivers: {', '.join(COLLECTED_SOURCES)}, each in turn")
     return "\n".join(lines)
