@@ -44,7 +44,9 @@ BANNED = {
     r"\b[Ss]o many (?!that\b)": "`a number of`",
     r"\b(?:anew|[Ww]hoever|hangs? on|held against|lies beside|no word of)\b": "`again`, `the reader`, `depends on`, `compared with`",
     r"\bnobody (?:says|said)\b": "`unknown`",
-    r"\bdef test_(?:(?:what(?!_if)|who|it|so|there)_\w+|\w*_(?:told|tells?)(?:_\w+)?)\(": "begin with the subject: `test_a_new_alert_is_sent_once`",
+    r"[Nn]ull where inventory does not say": "`Null where inventory has none`",
+    r"\bThose that are meant\b": "name the thing: `Observations that satisfy the measure`",
+    r"\bdef test_(?:(?:what(?!_if)|who|it|so|there)_\w+|\w*_(?:told|tells?|sa(?:id|ys?)_to_be|is_said)(?:_\w+)?)\(": "begin with the subject: `test_a_new_alert_is_sent_once`",
     r"\bdef test_\w{66,}": "name subject, condition and result in 70 characters",
 }
 """Pattern -> plain words for it. The README's and the models' readers are strangers."""

@@ -180,7 +180,7 @@ def test_other_content_under_the_same_name_needs_a_greater_revision(tmp_path: Pa
     assert ingest_bundle(tmp_path / "w", folder).delivery_seq is None
 
 
-def test_files_of_another_experiment_are_said_to_be_copies(tmp_path: Path) -> None:
+def test_copies_of_another_experiments_files_are_reported(tmp_path: Path) -> None:
     other = MANIFEST.replace('"e1"', '"e2"')
     ingest_bundle(tmp_path / "w", write_bundle(tmp_path / "one", FILES, ROWS))
     renamed = {"copy.csv": BENCH, "own.csv": BENCH.replace("20", "40")}

@@ -54,7 +54,7 @@ def test_every_comparable_number_is_planted_but_that_of_processors(papers: Path)
     assert judged - {"S004-UTL-02"} == {row["id"] for row in planted(papers)}
 
 
-def test_every_number_has_a_row_that_says_what_it_is_worth(found: list[dict[str, Any]]) -> None:
+def test_every_number_has_a_row_with_its_worth(found: list[dict[str, Any]]) -> None:
     with NUMBERS.open() as file:
         assert {row["id"] for row in found} == {row["id"] for row in csv.DictReader(file)}
     assert {row["verdict"] for row in found} == {"agrees", "differs", "no data", "not comparable"}

@@ -216,7 +216,7 @@ def test_the_logs_of_the_samples_sum_up_to_what_fio_says() -> None:
     assert log["value"].mean() * 1024 * said["buffered"]["runtime"] / 1000 == pytest.approx(said["buffered"]["io_bytes"], rel=0.01)
 
 
-def test_dd_says_bytes_seconds_and_records(tmp_path: Path) -> None:
+def test_bytes_seconds_and_records_of_dd_are_read(tmp_path: Path) -> None:
     text = "1+0 records in\n1+0 records out\n262144 bytes (262 kB, 256 KiB) copied, 0,00025 s, 1,0 GB/s\nboo\n8192 bytes copied, 1e-4 s\n"
     rows, reading = read("dd", written(tmp_path / "a", text))
     assert rows.rows() == [(1, 1, 262144, 0.00025), (2, None, 8192, 1e-4)]

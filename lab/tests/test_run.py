@@ -193,7 +193,7 @@ def test_the_tracer_is_left_as_it_was(fails: bool, tracefs: Path) -> None:
 
 
 @needs_device
-def test_why_requests_are_not_traced_is_said_with_what_to_do(tracefs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_obstacle_to_tracing_is_named_with_its_remedy(tracefs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = target_of(tracefs)
     (tracefs / "current_tracer").write_text("function\n")
     assert "tracer 'function' is in use; run `echo nop >" in tracing.obstacle(target)

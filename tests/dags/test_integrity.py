@@ -22,7 +22,7 @@ def test_every_file_is_read_and_no_dag_has_a_cycle(bag: Any):
 
 
 @pytest.mark.parametrize("name", DAGS)
-def test_each_says_what_and_whose_it_is(bag: Any, name: str):
+def test_each_dag_has_a_description_tags_limits_and_owner(bag: Any, name: str):
     import drivetail_shared as shared
 
     dag = bag.dags[name]

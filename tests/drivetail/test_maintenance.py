@@ -113,7 +113,7 @@ def test_a_day_of_many_builds_can_be_corrected_again(hourly: Warehouse, tmp_path
     assert day is not None and differences == []
 
 
-def test_a_build_that_failed_is_said_and_its_sums_are_not_checked(
+def test_a_failed_build_is_reported_and_its_sums_are_not_checked(
     hourly: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Deliveries that wait for their build break no law, and neither does half a build. Planning is whole again."""

@@ -142,7 +142,7 @@ def changed(server: Server, device: str, of: list[tuple[float, float, dict[str, 
         pytest.param([(14, 15), (13, 14), (12, 13), (10, 12)], ["A 14", "A 13", "B 12-13", "A 10-12, B 12"], id="backwards"),
     ],
 )
-def test_inventory_is_kept_where_it_says_what_was_not_known(
+def test_inventory_is_kept_where_it_adds_something(
     warehouse: Warehouse, server: Server, spans: list[tuple[int, int]], kept: list[str]
 ) -> None:
     """At 12:00 drive S1 calls itself model B, before and after it is A. Of two records of an hour the one that says until when stays."""

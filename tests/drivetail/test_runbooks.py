@@ -74,7 +74,7 @@ def test_a_quoted_message_is_one_of_the_code(page: str, message: str) -> None:
     assert is_said(message), f"{page}: nothing says {message!r}"
 
 
-def test_a_message_that_nothing_says_is_noticed() -> None:
+def test_a_message_that_no_code_prints_is_noticed() -> None:
     assert is_said("/srv/warehouse: no room on the disk (No space left on device)") and is_said("... stopped reporting")
     assert not is_said("/srv/warehouse: no more room on this disk (No space left on device)")
 

@@ -244,6 +244,6 @@ def test_of_what_was_collected_those_are_asked_that_have_it(warehouse: Warehouse
 @pytest.mark.parametrize(
     ("source", "given", "said"), [("bundle", "5m", "'bundle' does not take resolution"), ("diskstats", "7m", "give one of 1m, 5m, 15m")]
 )
-def test_a_resolution_that_nobody_has_is_said_to_be_one(source: str, given: str, said: str, warehouse: Warehouse, tmp_path: Path) -> None:
+def test_an_unknown_resolution_is_refused(source: str, given: str, said: str, warehouse: Warehouse, tmp_path: Path) -> None:
     with pytest.raises(IngestError, match=said):
         ingest(source, diskstats(tmp_path, snapshot(0)), warehouse.path, source_options={"resolution": given})

@@ -536,7 +536,7 @@ def test_a_range_is_of_full_hours(first: datetime, end: datetime, said: str, war
 
 
 @pytest.mark.parametrize("url", ["ftp://x", "http://", "http://h:port", "http://h:9090/graph?q=1", "http://ada:pw@h:9090"])
-def test_an_address_that_is_none_is_said_to_be(url: str, warehouse: Warehouse, tmp_path: Path) -> None:
+def test_an_invalid_address_is_refused(url: str, warehouse: Warehouse, tmp_path: Path) -> None:
     with pytest.raises(IngestError, match="address"):
         ingest("prometheus", url, warehouse.path, first=START, end=START + timedelta(hours=1))
 

@@ -225,7 +225,7 @@ def test_no_credential_is_shown_whatever_happens(
     assert not [part for part in (SENT[:6], *(["YWRhOnMzY3JldC"] if USER in given else [])) if part in told]
 
 
-def test_a_token_that_no_header_can_hold_is_said_to_be_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_token_that_no_header_can_hold_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     for token in (f"{SENT}\n", "t€ken"):
         monkeypatch.setenv(TOKEN, token)
         with pytest.raises(IngestError, match=f"{TOKEN} holds a character"):

@@ -55,7 +55,7 @@ def several_tables(arrows: list[Arrow]) -> Iterator[str]:
             yield model
 
 
-def test_names_say_the_layer(arrows: list[Arrow]) -> None:
+def test_model_names_begin_with_their_layer(arrows: list[Arrow]) -> None:
     for arrow in arrows:
         assert arrow.model.startswith(PREFIXES[arrow.layer]), arrow
         assert arrow.layer != "marts" or not arrow.model.startswith(("stg_", "int_")), arrow

@@ -81,11 +81,11 @@ def holder(fleet: Fleet) -> Iterator[subprocess.Popen[str]]:
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/",
     )  # fmt: skip
     yield process
-    let_go(process)
+    end_reader(process)
 
 
-def let_go(process: subprocess.Popen[str]) -> None:
-    """End a reader; killing would end the wrapper that the package puts around DuckDB, not DuckDB."""
+def end_reader(process: subprocess.Popen[str]) -> None:
+    """End it; killing would end the wrapper that the package puts around DuckDB, not DuckDB."""
     assert process.stdin
     process.stdin.close()
     process.wait(60)
@@ -219,7 +219,7 @@ def test_a_reader_keeps_its_publication_until_it_closes(fleet: Fleet, holder: su
     assert needed
     assert all((fleet.warehouse.store / name).exists() for name in needed)
     assert ask(holder, query) == before
-    let_go(holder)
+    end_reader(holder)
     clean_up_at_once(fleet.warehouse, current)
     assert [path.name for path in fleet.warehouse.publications.glob("*.duckdb")] == [current.path.name]
     assert [path.stem for path in fleet.warehouse.publications.glob("*.json")] == [current.publication_id]

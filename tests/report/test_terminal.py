@@ -70,7 +70,7 @@ def test_a_query_comes_from_standard_input(demo: Warehouse) -> None:
     assert ask(demo, "-", "--format", "csv", given="select 1 as one;\n") == "one\n1\n"
 
 
-def test_no_rows_are_said_to_be_none(demo: Warehouse) -> None:
+def test_an_empty_answer_shows_0_rows(demo: Warehouse) -> None:
     assert ask(demo, "select drive_id from marts.dim_drives where false") == "drive_id\n0 rows\n"
 
 

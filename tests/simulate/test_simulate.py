@@ -324,7 +324,7 @@ def test_the_span_may_be_given_by_its_last_day(tmp_path: Path) -> None:
         sim.simulate(tmp_path / "both", days=2, start=date(2026, 3, 8), end=date(2026, 3, 9))
 
 
-def test_planted_drives_are_slow_as_the_truth_says(tmp_path: Path) -> None:
+def test_planted_drives_are_slow_as_planted(tmp_path: Path) -> None:
     """They come only by their names, and change no other drive."""
     cases = ("failing", "swapped", "sudden", "mild", "updated")
     plain, planted = (

@@ -63,7 +63,7 @@ def test_a_run_is_shown_at_once_and_repeated_to_the_bit(whole: Warehouse, tmp_pa
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_the_papers_numbers_agree_or_the_reason_is_said(whole: Warehouse, seed: int) -> None:
+def test_the_papers_numbers_agree_or_the_reason_is_given(whole: Warehouse, seed: int) -> None:
     for name in ("rare", "periodic"):
         for jitter in ("paper", "none"):
             said("toleraid", "run", "--slowdowns", name, "--jitter", jitter, "--seed", seed, "--warehouse", whole.root)
