@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -325,7 +324,7 @@ def test_the_bandwidths_of_ior_that_layton_printed_are_his(landed: Warehouse) ->
     assert others.pop("S002-MET-01") == "agrees" and set(others.values()) == {"no data"}
 
 
-@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+@pytest.mark.needs("fio")
 def test_a_small_run_is_recorded_and_goes_on_where_it_stopped(tmp_path: Path) -> None:
     (tmp_path / "target").mkdir()
     call = ("run", "before-after", "--target", tmp_path / "target", "--out", tmp_path / "bundle", "--runs", 2, "--size", "16M")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import random
-import shutil
 import struct
 import subprocess
 from pathlib import Path
@@ -398,7 +397,7 @@ def test_a_device_that_is_left_out_is_a_note_of_its_file(tmp_path: Path) -> None
         assert ("note: d.txt: dm-7: left out" in done.output) == bool(notes) and "sdk" not in done.output, done.output
 
 
-@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+@pytest.mark.needs("fio")
 def test_output_of_the_installed_fio_is_read_or_refused_with_a_reason(tmp_path: Path) -> None:
     """Every output mode, and logs with each option; the log's values are those of the JSON."""
 

@@ -18,10 +18,8 @@ from lab.run import ROOM, SCRATCH, Size, carry_out, prepare, reads, takes_direct
 from lab.run.machine import target_of
 from lab.tests.bundles import lab
 
-needs_fio = pytest.mark.skipif(shutil.which("fio") is None and shutil.which("iozone") is None, reason="neither fio nor iozone is installed")
 
-
-@needs_fio
+@pytest.mark.needs("fio")
 def test_sync_writes_are_run_kept_and_resumed(tmp_path: Path) -> None:
     (tmp_path / "target" / "drivetail-lab-scratch").mkdir(parents=True)  # of a call that was killed
     call = ["run", "sync-writes", "--target", tmp_path / "target", "--out", tmp_path / "out", "--runs", 1, "--size", "16K"]
@@ -46,7 +44,7 @@ def test_sync_writes_are_run_kept_and_resumed(tmp_path: Path) -> None:
     assert filesystem["type"] == target_of(tmp_path).filesystem
 
 
-@pytest.mark.skipif(shutil.which("filefrag") is None, reason="filefrag is not installed")
+@pytest.mark.needs("filefrag")
 def test_writers_are_run_and_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # no test switches on the tracer of the machine that it runs on
     monkeypatch.setattr("lab.run.writers.obstacle", lambda _: "this user is not root; run as root to trace")
@@ -102,6 +100,7 @@ def test_reads_are_run_on_a_folder_of_this_machine(tmp_path: Path, monkeypatch: 
     assert all(row[2] >= reads.FILES and row[3] == row[4] == 1 << 20 and 0 <= row[5] < row[6] < 600 for row in found)
 
 
+@pytest.mark.needs("fio")
 def test_a_folder_of_another_experiment_is_not_mixed(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "experiment.toml").write_text("format = 1\n")
@@ -109,6 +108,7 @@ def test_a_folder_of_another_experiment_is_not_mixed(tmp_path: Path) -> None:
         prepare("sync-writes", tmp_path, tmp_path / "out", Size(1, 1 << 20), "")
 
 
+@pytest.mark.needs("fio")
 @pytest.mark.parametrize(
     ("protocol", "target", "size", "said"),
     [
@@ -126,6 +126,7 @@ def test_impossible_runs_are_refused_before_anything_is_written(protocol: str, t
     assert not any(tmp_path.iterdir())
 
 
+@pytest.mark.needs("fio")
 def test_free_space_must_exceed_what_is_used_by_a_tenth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     size = 1 << 20
     usage = shutil.disk_usage(tmp_path)
@@ -206,7 +207,7 @@ def test_an_obstacle_to_tracing_is_named_with_its_remedy(tracefs: Path, monkeypa
 
 
 @needs_device
-@pytest.mark.skipif(shutil.which("filefrag") is None, reason="filefrag is not installed")
+@pytest.mark.needs("filefrag")
 def test_writers_are_traced_where_the_kernel_can(tracefs: Path, tmp_path: Path) -> None:
     (tmp_path / "target").mkdir()
     done = lab("run", "writers", "--target", tmp_path / "target", "--out", tmp_path / "out", "--runs", 1, "--size", "512K")

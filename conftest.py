@@ -1,4 +1,4 @@
-"""Fixtures of tests of several folders."""
+"""Fixtures and hooks of all tests."""
 
 from __future__ import annotations
 
