@@ -1,6 +1,6 @@
 """Spark plans and compiles much here, over few rows: in few parts, by the compiler that is soon done.
 
-`make test` also leaves out what pays over many rows only: generated code, and plans that are made again while they run.
+`make proof` also leaves out what pays over many rows only: generated code, and plans that are made again while they run.
 `make soak` has both.
 """
 

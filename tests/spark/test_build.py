@@ -27,13 +27,9 @@ from tests.reference.compare import compare
 from tests.reference.fleets import Records, deliveries, random_fleet, write_bundle
 from tests.reference.reference import compute
 
-pytestmark = [
-    pytest.mark.xdist_group("spark"),
-    pytest.mark.needs("java"),
-]
+pytestmark = [pytest.mark.proof, pytest.mark.xdist_group("spark"), pytest.mark.needs("java")]
 
 
-@pytest.mark.proof
 def test_a_build_on_spark_over_one_on_duckdb_equals_the_reference(tmp_path: Path) -> None:
     (seed,) = seeds(1)
     print(f"repeat with DRIVETAIL_SEEDS={seed}")

@@ -1,8 +1,8 @@
 """The same models on Apache Spark have the same rows, and every line that is Spark's own has been run.
 
 A golden fleet has everything that goes wrong (corrections, conflicts, late and bad records, inventory that changes), health readings,
-samples and labels. What Spark computes in a build is computed, and models that use what it does not share with DuckDB; `make proof`: every
-model. One Spark session for all: it takes half a minute to start. tests/spark/test_build.py builds random fleets on both engines.
+samples and labels. Every model is computed, in one Spark session: it takes half a minute to start. tests/spark/test_build.py builds random
+fleets on both engines.
 """
 
 from __future__ import annotations
