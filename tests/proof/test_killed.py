@@ -13,6 +13,7 @@ import os
 import random
 import signal
 import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from pathlib import Path
 import pytest
 
 from ingest import list_deliveries
+from tests.golden import awkward_fleet
 from tests.proof.forks import Forks
 from tests.proof.readers import Reader
 from tests.proof.support import command, environment, marts_differences
@@ -329,6 +331,29 @@ def test_daily_relations_are_made_by_the_build_after_a_killed_one(tmp_path: Path
         ("swap", (slow(18, 5000.0), [], [])),
     ]
     assert differences_after_kills(tmp_path, deliveries) == []
+
+
+KILLED_REPORT = """
+import os, signal, sys
+from pathlib import Path
+from engine.warehouse import Warehouse
+from report.weekly.write import write_report
+
+root, page, suffix = sys.argv[1:]
+replace = os.replace
+os.replace = lambda old, new: os.kill(os.getpid(), signal.SIGKILL) if str(new).endswith(suffix) else replace(old, new)
+write_report(Warehouse(Path(root)), out=Path(page))
+"""
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("suffix", [".json", ".html", "never"])
+def test_a_killed_report_leaves_the_page_that_was_there(suffix: str, tmp_path: Path) -> None:
+    page = tmp_path / "week.html"
+    page.write_text("the last page")
+    done = subprocess.run([sys.executable, "-c", KILLED_REPORT, awkward_fleet().root, page, suffix], env=environment(), check=False)
+    assert done.returncode == (0 if suffix == "never" else -signal.SIGKILL)
+    assert (page.read_text() == "the last page") == (suffix != "never")
 
 
 @pytest.mark.soak
