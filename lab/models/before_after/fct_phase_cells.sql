@@ -1,3 +1,4 @@
+{%- set lab_minor_percent = 1 %}{#- a phase that is better by less is so by a minor difference -#}
 -- Results of each benchmark before and after. Grain: experiment_id, config_id, benchmark, test, parameter, size_bytes.
 with cells as (
     select
@@ -87,7 +88,7 @@ select
         when tested.loss > 0 then 'before_better'
         else 'after_better'
     end as verdict,
-    tested.pct_better < {{ var('lab_minor_percent') }} as is_minor,
+    tested.pct_better < {{ lab_minor_percent }} as is_minor,
     tested.diff - tested.half_width as ci_low,
     tested.diff + tested.half_width as ci_high,
     tested.loss / tested.base * 100 as loss_percent,

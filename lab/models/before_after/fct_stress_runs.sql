@@ -1,3 +1,4 @@
+{%- set lab_time_tolerance = 0.02 %}{#- bandwidth times time of a stress run is its size, to this share -#}
 -- Operations that IOR summed up, with two checks of each summary against itself. Grain: experiment_id, config_id, phase, run_number, file, operation, test.
 with runs as (
     select
@@ -40,5 +41,5 @@ select
     coalesce(printed_bytes, try_cast(written_bytes as bigint)) as aggregate_bytes,
     coalesce(printed_bytes, written_bytes) = written_bytes as is_size_consistent,
     abs(mean_mib_per_s * mean_seconds * 1048576 - coalesce(printed_bytes, written_bytes))
-    <= {{ var('lab_time_tolerance') }} * coalesce(printed_bytes, written_bytes) as is_time_consistent
+    <= {{ lab_time_tolerance }} * coalesce(printed_bytes, written_bytes) as is_time_consistent
 from runs

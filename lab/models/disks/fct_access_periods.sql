@@ -1,3 +1,4 @@
+{%- set lab_period_correlation = 0.3 %}{#- least autocorrelation of a busy share that has a period -#}
 -- Whether a device is busy in turns: its busy share by second, idle gaps and the period. Grain: experiment_id, config_id, phase, run_number, file, device.
 with seconds as (
     select
@@ -46,7 +47,7 @@ periods as (
     from peaks
     where lag_seconds >= 2
         and lag_seconds <= bins // 2
-        and correlation >= {{ var('lab_period_correlation') }}
+        and correlation >= {{ lab_period_correlation }}
         and correlation > before
         and correlation >= after
     qualify row_number() over (

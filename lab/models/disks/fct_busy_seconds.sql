@@ -1,3 +1,5 @@
+{%- set lab_idle_ratio = 0.05 %}{#- a device is idle in a second in which it is busy for less -#}
+{%- set lab_most_seconds = 1000000 %}{#- of a longer trace no busy share by second is computed -#}
 -- The share of each second of a trace in which a device was busy. Grain: experiment_id, config_id, phase, run_number, file, device, bin.
 with windows as (
     select
@@ -19,7 +21,7 @@ bins as (
         * exclude (bins),
         unnest(range(bins)) as bin
     from windows
-    where bins <= {{ var('lab_most_seconds') }}
+    where bins <= {{ lab_most_seconds }}
 ),
 
 parts as (
@@ -37,7 +39,7 @@ parts as (
         )) as bin
     from {{ ref('step_lab__accesses') }} as accesses
     inner join windows using (experiment_id, config_id, phase, run_number, file, device)
-    where accesses.busy_to_ns > accesses.busy_from_ns and windows.bins <= {{ var('lab_most_seconds') }}
+    where accesses.busy_to_ns > accesses.busy_from_ns and windows.bins <= {{ lab_most_seconds }}
 ),
 
 busy as (
@@ -64,6 +66,6 @@ select
     bins.bin,
     coalesce(busy.busy_ns, 0) as busy_ns,
     coalesce(busy.busy_ns, 0) / 1e9 as busy_ratio,
-    coalesce(busy.busy_ns, 0) / 1e9 < {{ var('lab_idle_ratio') }} as is_idle
+    coalesce(busy.busy_ns, 0) / 1e9 < {{ lab_idle_ratio }} as is_idle
 from bins
 left join busy using (experiment_id, config_id, phase, run_number, file, device, bin)

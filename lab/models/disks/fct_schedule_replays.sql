@@ -1,3 +1,5 @@
+{%- set lab_seek_seconds = 0.008 %}{#- that a seek costs in a replay -#}
+{%- set lab_sequential_bytes_per_s = 100000000 %}{#- of a disk between seeks in a replay -#}
 -- Seeks that would remain if files took turns of a unit at the disk. Grain: experiment_id, config_id, phase, run_number, file, device, direction, unit_bytes.
 {%- set key = ['experiment_id', 'config_id', 'phase', 'run_number', 'file', 'device', 'direction'] %}
 {%- set trace = key | join(', ') %}
@@ -55,7 +57,7 @@ select
     {%- for when in ('before', 'after') %}
     moved_bytes / (1.0 + seeks_{{ when }}) as mean_run_bytes_{{ when }},
     moved_bytes / (
-        seeks_{{ when }} * {{ var('lab_seek_seconds') }} + cast(moved_bytes as double) / {{ var('lab_sequential_bytes_per_s') }}
+        seeks_{{ when }} * {{ lab_seek_seconds }} + cast(moved_bytes as double) / {{ lab_sequential_bytes_per_s }}
     ) as simulated_bandwidth_{{ when }}_bytes_per_s{{ ',' if not loop.last }}
     {%- endfor %}
 from counted

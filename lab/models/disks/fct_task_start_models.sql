@@ -1,5 +1,9 @@
+{%- set lab_heartbeat_seconds = 3 %}{#- of a node to its master where the factor heartbeat_seconds does not say: Hadoop's default -#}
+{%- set lab_fast_heartbeat_seconds = 0.3 %}{#- what it might be -#}
+{%- set lab_jvm_seconds = 1 %}{#- that a new JVM costs a task -#}
+{%- set lab_large_task_bytes = 5368709120 %}{#- data of a large task -#}
 -- Cost of waiting between tasks, and gain from faster starts or larger tasks: a model. Grain: experiment_id, config_id.
-{%- set fast, jvm = var('lab_fast_heartbeat_seconds'), var('lab_jvm_seconds') %}
+{%- set fast, jvm = lab_fast_heartbeat_seconds, lab_jvm_seconds %}
 with measured as (
     select
         experiment_id,
@@ -40,11 +44,11 @@ causes as (
         measured.read_seconds,
         measured.gap_seconds,
         measured.observed_utilisation,
-        coalesce(factors.heartbeat_seconds, case when not tools.is_spark then {{ var('lab_heartbeat_seconds') }} end) as heartbeat_seconds,
+        coalesce(factors.heartbeat_seconds, case when not tools.is_spark then {{ lab_heartbeat_seconds }} end) as heartbeat_seconds,
         case when coalesce(factors.is_jvm_reused, case when not tools.is_spark then false end) then 0.0
             when factors.is_jvm_reused is not null or not tools.is_spark then {{ jvm }}
         end as jvm_seconds,
-        case when measured.task_bytes > 0 then greatest(1.0, {{ var('lab_large_task_bytes') }} / measured.task_bytes) end as data_ratio
+        case when measured.task_bytes > 0 then greatest(1.0, {{ lab_large_task_bytes }} / measured.task_bytes) end as data_ratio
     from measured
     left join factors on measured.experiment_id = factors.experiment_id and measured.config_id = factors.config_id
     inner join tools on measured.experiment_id = tools.experiment_id and measured.config_id = tools.config_id

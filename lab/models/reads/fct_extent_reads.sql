@@ -1,3 +1,5 @@
+{%- set lab_normal_deviations = 3 %}{#- a latency is normal up to the median plus this many (scaled) median absolute deviations -#}
+{%- set lab_normal_requests = 3 %}{#- an extent has recovered at the first of this many normal requests in a row -#}
 -- How long requests are slow when a read enters an extent.
 -- Grain: experiment_id, config_id, phase, run_number, file_name, read_index, extent_index.
 with requests as (
@@ -52,7 +54,7 @@ normal as (
     select
         experiment_id,
         config_id,
-        min(median_us) + {{ var('lab_normal_deviations') }} * 1.4826 * median(abs(latency_us - median_us)) as normal_latency_us
+        min(median_us) + {{ lab_normal_deviations }} * 1.4826 * median(abs(latency_us - median_us)) as normal_latency_us
     from usual
     group by experiment_id, config_id
 ),
@@ -71,7 +73,7 @@ judged as (
                 requests.read_index,
                 requests.extent_index
             order by requests.place asc
-            rows between current row and {{ var('lab_normal_requests') - 1 }} following
+            rows between current row and {{ lab_normal_requests - 1 }} following
         ) as is_slow_soon
     from requests
     left join normal on requests.experiment_id = normal.experiment_id and requests.config_id = normal.config_id

@@ -1,3 +1,4 @@
+{%- set lab_whole_file_extents = 2 %}{#- a file of at most this many extents is not fragmented; others are compared with it -#}
 -- How fast files are read by how many extents they have. Grain: experiment_id, config_id, extent_count.
 with files as (
     select
@@ -32,7 +33,7 @@ bases as (
         first_value(sd_throughput_bytes_per_s) over base as base_sd_bytes_per_s
     from counts
     -- files in two extents, where there are any; else those in the fewest
-    window base as (partition by experiment_id, config_id order by extent_count <> {{ var('lab_whole_file_extents') }} asc, extent_count asc)
+    window base as (partition by experiment_id, config_id order by extent_count <> {{ lab_whole_file_extents }} asc, extent_count asc)
 ),
 
 dropped as (

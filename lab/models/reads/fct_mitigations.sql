@@ -1,3 +1,6 @@
+{%- set lab_least_reads = 20 %}{#- of fewer, nothing is said of temporal slowdowns -#}
+{%- set lab_masked_ratio = 0.02 %}{#- a configuration masks a slowdown where its drop is smaller -#}
+{%- set lab_unmasked_ratio = 0.05 %}{#- and that of the default configuration is larger than this -#}
 -- How much each slowdown costs in a configuration, and whether it masks what the default one shows. Grain: experiment_id, slowdown, config_id.
 with intrinsic as (
     select
@@ -29,7 +32,7 @@ temporal as (
         spans.config_id,
         spans.span_s,
         case
-            when spans.reads < {{ var('lab_least_reads') }} then 'fewer than {{ var("lab_least_reads") }} reads'
+            when spans.reads < {{ lab_least_reads }} then 'fewer than {{ lab_least_reads }} reads'
             when spans.least_drop_ratio >= 1 then 'single reads vary too much to show any drop'
         end as reason,
         count(instances.mean_drop_ratio) as n,
@@ -151,15 +154,15 @@ select
     drops.high_drop_ratio,
     of_default.drop_ratio as default_drop_ratio,
     case
-        when drops.reason is null and of_default.drop_ratio > {{ var('lab_unmasked_ratio') }} then abs(drops.drop_ratio) < {{ var('lab_masked_ratio') }}
+        when drops.reason is null and of_default.drop_ratio > {{ lab_unmasked_ratio }} then abs(drops.drop_ratio) < {{ lab_masked_ratio }}
     end as is_masked,
     case
         when drops.reason is not null then 'not tested'
-        when of_default.drop_ratio is null or of_default.drop_ratio <= {{ var('lab_unmasked_ratio') }} then null
+        when of_default.drop_ratio is null or of_default.drop_ratio <= {{ lab_unmasked_ratio }} then null
         -- none came, and where they come as often as by default that is improbable
         when drops.slowdown = 'temporal' and drops.n = 0 and exp(-of_default.n * drops.span_s / of_default.span_s) <= {{ var('lab_level') }} then 'masked'
-        when drops.low_drop_ratio > -{{ var('lab_masked_ratio') }} and drops.high_drop_ratio < {{ var('lab_masked_ratio') }} then 'masked'
-        when drops.low_drop_ratio > {{ var('lab_masked_ratio') }} or drops.high_drop_ratio < -{{ var('lab_masked_ratio') }} then 'not masked'
+        when drops.low_drop_ratio > -{{ lab_masked_ratio }} and drops.high_drop_ratio < {{ lab_masked_ratio }} then 'masked'
+        when drops.low_drop_ratio > {{ lab_masked_ratio }} or drops.high_drop_ratio < -{{ lab_masked_ratio }} then 'not masked'
         else 'inconclusive'
     end as verdict,
     drops.reason

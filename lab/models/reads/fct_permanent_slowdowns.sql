@@ -1,3 +1,6 @@
+{%- set lab_onset_reads = 20 %}{#- before and after an hour in which a file may become slow for good -#}
+{%- set lab_onset_hours = 24 %}{#- of data after it do as well -#}
+{%- set lab_set_in_ratio = 1.05 %}{#- a slowdown has set in at so much of the median after it -#}
 -- The hour from which a file is read slower for good. Grain: experiment_id, config_id, file_name.
 with reads as (
     select
@@ -53,8 +56,8 @@ hours as (
 examined as (
     select
         *,
-        reads_before >= {{ var('lab_onset_reads') }}
-        and (reads_after >= {{ var('lab_onset_reads') }} or last_midpoint_s - hour * 3600 >= {{ var('lab_onset_hours') }} * 3600)
+        reads_before >= {{ lab_onset_reads }}
+        and (reads_after >= {{ lab_onset_reads }} or last_midpoint_s - hour * 3600 >= {{ lab_onset_hours }} * 3600)
             as is_tested,
         median_throughput < q1_before - 1.5 * (q3_before - q1_before)
         and max(median_throughput) over (
@@ -90,7 +93,7 @@ settled as (
         and hours.config_id = onsets.config_id
         and hours.file_name = onsets.file_name
         and hours.hour >= onsets.onset_hour
-    where hours.median_throughput <= {{ var('lab_set_in_ratio') }} * onsets.median_after
+    where hours.median_throughput <= {{ lab_set_in_ratio }} * onsets.median_after
     group by hours.experiment_id, hours.config_id, hours.file_name
 ),
 

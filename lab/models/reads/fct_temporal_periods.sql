@@ -1,3 +1,4 @@
+{%- set lab_trigger_ratio = 1.5 %}{#- what triggers temporal slowdowns is undecided where the next cause varies less than this many times as much -#}
 -- How often temporal slowdowns come, and what triggers them. Grain: experiment_id, config_id, phase.
 with phases as (
     select
@@ -167,7 +168,7 @@ select
     case
         when ranked.gaps < 3 or len(ranked.causes) = 0 then null
         -- of causes that vary alike none is the trigger
-        when ranked.causes[2].cv < {{ var('lab_trigger_ratio') }} * ranked.causes[1].cv or ranked.causes[2].cv = ranked.causes[1].cv then 'undecided'
+        when ranked.causes[2].cv < {{ lab_trigger_ratio }} * ranked.causes[1].cv or ranked.causes[2].cv = ranked.causes[1].cv then 'undecided'
         else ranked.causes[1].trigger
     end as "trigger"
 from phases

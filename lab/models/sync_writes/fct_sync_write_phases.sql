@@ -1,3 +1,5 @@
+{%- set lab_flat_slope = 0.25 %}{#- a slope below it is flat: log2 of a throughput or latency over log2 of the buffer size -#}
+{%- set lab_plateau_slope = 0.1 %}{#- throughput and latency grow alike where their slopes are no further apart -#}
 -- How throughput and latency change from one buffer size to the next. Grain: experiment_id, config_id, buffer_bytes.
 with pairs as (
     select
@@ -24,10 +26,10 @@ judged as (
         log2(next_throughput / throughput) / log2(next_bytes / cast(buffer_bytes as double)) as throughput_slope,
         log2(next_latency / latency) / log2(next_bytes / cast(buffer_bytes as double)) as latency_slope,
         case
-            when throughput_slope < {{ var('lab_flat_slope') }} and latency_slope < {{ var('lab_flat_slope') }}
+            when throughput_slope < {{ lab_flat_slope }} and latency_slope < {{ lab_flat_slope }}
                 then case when latency_slope <= throughput_slope then 1 else 3 end
-            when latency_slope < {{ var('lab_flat_slope') }} then 1
-            when throughput_slope < {{ var('lab_flat_slope') }} then 3
+            when latency_slope < {{ lab_flat_slope }} then 1
+            when throughput_slope < {{ lab_flat_slope }} then 3
             else 2
         end as raw_phase
     from pairs
@@ -53,7 +55,7 @@ select
     judged.* exclude (pair, pairs),
     case when judged.pair <= chosen.i then 1 when judged.pair <= chosen.j then 2 else 3 end as phase,
     case
-        when abs(judged.throughput_slope - judged.latency_slope) <= {{ var('lab_plateau_slope') }} then 'plateau'
+        when abs(judged.throughput_slope - judged.latency_slope) <= {{ lab_plateau_slope }} then 'plateau'
         when judged.throughput_slope > judged.latency_slope then 'ascending'
         else 'descending'
     end as ratio_trend

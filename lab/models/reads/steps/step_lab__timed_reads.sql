@@ -1,3 +1,8 @@
+{%- set lab_baseline_seconds = 1800 %}{#- before and after a read, over which its usual throughput is a median -#}
+{%- set lab_least_drop_ratio = 0.08 %}{#- a read this much below the usual throughput is slow for the time being -#}
+{%- set lab_noise_deviations = 3 %}{#- but no drop counts of fewer than this many (scaled) median absolute deviations of single reads -#}
+{%- set lab_pause_seconds = 10 %}{#- a time without reads that is longer is a pause -#}
+{%- set lab_pause_gaps = 10 %}{#- if it is also longer than this many usual gaps between reads -#}
 -- Reads in order of time, with what is usual around each. Grain: experiment_id, config_id, phase, position.
 with reads as (
     select
@@ -34,7 +39,7 @@ first_pass as (
         median(throughput_bytes_per_s) over (
             partition by experiment_id, config_id, phase
             order by midpoint_s asc
-            range between {{ var('lab_baseline_seconds') }} preceding and {{ var('lab_baseline_seconds') }} following
+            range between {{ lab_baseline_seconds }} preceding and {{ lab_baseline_seconds }} following
         ) as first_baseline
     from placed
 ),
@@ -53,10 +58,10 @@ noisy as (
     select
         *,
         greatest(
-            {{ var('lab_least_drop_ratio') }},
-            {{ var('lab_noise_deviations') }} * 1.4826 * median(abs(deviation)) over (partition by experiment_id, config_id, phase)
+            {{ lab_least_drop_ratio }},
+            {{ lab_noise_deviations }} * 1.4826 * median(abs(deviation)) over (partition by experiment_id, config_id, phase)
         ) as least_drop_ratio,
-        coalesce(gap_s > {{ var('lab_pause_seconds') }} and gap_s > {{ var('lab_pause_gaps') }} * usual_gap_s, false) as is_after_pause
+        coalesce(gap_s > {{ lab_pause_seconds }} and gap_s > {{ lab_pause_gaps }} * usual_gap_s, false) as is_after_pause
     from centred
 ),
 
@@ -67,7 +72,7 @@ second_pass as (
             median(case when throughput_bytes_per_s >= (1 - least_drop_ratio) * first_baseline then throughput_bytes_per_s end) over (
                 partition by experiment_id, config_id, phase
                 order by midpoint_s asc
-                range between {{ var('lab_baseline_seconds') }} preceding and {{ var('lab_baseline_seconds') }} following
+                range between {{ lab_baseline_seconds }} preceding and {{ lab_baseline_seconds }} following
             ),
             first_baseline
         ) as baseline_bytes_per_s
