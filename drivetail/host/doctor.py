@@ -17,7 +17,7 @@ from ingest.contract.findings import MISSING, OK, WEAK, Finding, Inventory, grou
 from ingest.sources.prometheus import selection_of
 from ingest.sources.prometheus.doctor import diagnose
 
-KINDS = {"drives": "inventory", "drive_aliases": "names of devices", "drive_events": "events", "labels": "labels"}
+KINDS = {"drives": "inventory", "drive_aliases": "names of devices", "drive_events": "events", "drive_health": "health", "labels": "labels"}
 LEAST_DRIVES = 3
 """Drives without which a RAID-hour has no median (`min_reporting_drives` of the models)."""
 
@@ -117,7 +117,8 @@ def _drives(warehouse: Path, inventory: Inventory) -> list[Finding]:
     deliveries = list_deliveries(warehouse)
     files = [path for delivery in deliveries for path in drive_hour_files(delivery)]
     if not files:
-        kinds = [words for kind, words in KINDS.items() if table_files(deliveries, kind)]
+        by_day = {kind for kind in KINDS for delivery in deliveries if drive_hour_files(delivery, record_kind=kind)}
+        kinds = [words for kind, words in KINDS.items() if kind in by_day or table_files(deliveries, kind)]
         if not kinds:
             return [Finding("drive-hours", MISSING, "none, and nothing else that could be stored")]
         none = Finding("drive-hours", WEAK, f"none; it has only {', '.join(kinds)}", "ingest a source of latencies too")

@@ -91,6 +91,10 @@ def test_files_are_tried_together_and_inventory_is_looked_at_too(tmp_path: Path,
     assert code == 0 and "rows can be used" in output and "3 of 3 drives have no serial number" in output
     code, output = doctor("diskstats", folder / "diskstats-a")
     assert code == 1 and "and nothing else" in output
+    (folder / "ebs.json").write_text('{"total_read_ops":1,"TS":1767607200,"device":"nvme0n1"}')
+    code, output = doctor("smartctl", folder / "ebs.json")
+    assert code == 0 and "it has only health;" in output
+    (folder / "ebs.json").unlink()
     uuid = "MD_LEVEL=raid5\nMD_DEVICES=3\nMD_UUID=aaaaaaaa:bbbbbbbb:cccccccc:dddddddd\n"
     members = "".join(f"MD_DEVICE_dev_sd{d}_ROLE={n}\nMD_DEVICE_dev_sd{d}_DEV=/dev/sd{d}\n" for n, d in enumerate("abc"))
     (folder / "mdadm-md0").write_text(f"TS 1767607200\n{uuid}{members}")
