@@ -239,7 +239,7 @@ class _File:
             return
         bound = tags.get("le", "")
         if not re.fullmatch(r"\d{1,6}\.\d{1,9}|\+Inf", bound):
-            self.rejected.append((row, "no upper bound of a bucket, in seconds", "le", bound or None))
+            self.rejected.append((row, "no bound of a bucket, in seconds", "le", bound or None))
             return
         self._buckets[path, at][float(bound)] = (numbers[0], numbers[1])
         self._rows.setdefault((path, at), row)
@@ -301,23 +301,24 @@ class _File:
             yield (self.host, name, end, seconds, *of["read"], *of["write"], row)
 
     def _points(self) -> pl.DataFrame:
-        """Histograms -> I/Os and milliseconds counted since the pool's import: those of a bucket took three quarters of its bound."""
+        """Histograms -> I/Os and milliseconds counted since the pool's import. What zpool_influxdb calls `le` is where a bucket begins; it ends
+        at twice that, and its I/Os count as its middle.
+        """
         # --sum-histogram-buckets: no bucket holds less than the one before it
         ordered = [[numbers for _, numbers in sorted(buckets.items())] for buckets in self._buckets.values()]
         is_summed = all(below[way] <= above[way] for numbers in ordered for below, above in pairwise(numbers) for way in (0, 1))
         rows, counts = [], []
         for (path, at), buckets in self._buckets.items():
-            ios, ms, before, last = [0, 0], [0.0, 0.0], (0, 0), 0.0
+            ios, ms, before, lower = [0, 0], [0.0, 0.0], (0, 0), 0.0
             for bound, numbers in sorted(buckets.items()):
-                middle = last * 1.5 if bound == float("inf") else bound * 0.75
+                lower = lower * 2 if bound == float("inf") else bound
                 for way in (0, 1):
                     count = numbers[way] - (before[way] if is_summed else 0)
                     ios[way] += count
-                    ms[way] += count * middle * 1000
+                    ms[way] += count * lower * 1500
                 counted = sum(numbers) - (sum(before) if is_summed else 0)
-                upper_us = round((last * 2 if bound == float("inf") else bound) * 1e6, 3)
-                counts.append((self.host, whole_vdev(path), at / 1e9, upper_us, counted, 0, self._rows[path, at]))
-                before, last = numbers, bound
+                counts.append((self.host, whole_vdev(path), at / 1e9, round(lower * 2e6, 3), counted, 0, self._rows[path, at]))
+                before = numbers
             moved = self._bytes.get((path, at), (0, 0))
             of = [(ios[way], moved[way] // SECTOR_BYTES, round(ms[way])) for way in (0, 1)]
             rows.append((self.host, path, at / 1e9, *of[0], *of[1], 0, self._rows[path, at]))

@@ -132,7 +132,7 @@ def test_a_scrub_is_an_event_by_what_influx_prints_too(tmp_path: Path, warehouse
 
 @pytest.mark.parametrize("is_summed", [False, True])
 def test_histograms_of_influx_give_reads_and_their_mean(is_summed: bool, tmp_path: Path, warehouse: Warehouse) -> None:
-    """A thousand reads of 1.05 to 2.1 ms, whose middle is 1.57 ms, in each of two quarters of an hour."""
+    """A thousand reads of 2.1 to 4.2 ms, whose middle is 3.15 ms, in each of two quarters of an hour."""
     lines = []
     for n in range(3):
         at = (TS + 900 * n) * 10**9
@@ -146,9 +146,9 @@ def test_histograms_of_influx_give_reads_and_their_mean(is_summed: bool, tmp_pat
             lines.append(f"zpool_latency,le={bound},name=tank,vdev=root disk_read=1u,disk_write=0u {at}")
     ingest("zfs", put(tmp_path, "\n".join(lines), "web1/zpool_influxdb.lp"), warehouse.path)
     (hour,) = warehouse.live().select("drive_id", "read_ios", "read_latency_us", "read_blocks", "coverage").rows()
-    assert hour == ("web1/sda", 2000, pytest.approx(1573, abs=1), 32, 0.5)
+    assert hour == ("web1/sda", 2000, pytest.approx(3146, abs=1), 32, 0.5)
     (bucket,) = warehouse.live("drive_latencies").select("drive_id", "hour_utc", "upper_us", "io_count", "is_alias").rows()
-    assert bucket == ("web1/sda", AT, 2097.0, 2000, True)
+    assert bucket == ("web1/sda", AT, 4194.0, 2000, True)
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_a_serial_number_in_a_name_is_found_in_any_folder_and_partition(model: s
 
 
 def test_a_tail_that_the_mean_does_not_show_is_seen(tmp_path: Path) -> None:
-    """1.5% of sdj's I/Os take 64 ms, all of its peers' take 1 ms: its mean is 1.9 times theirs, its 99th percentile more than 30 times."""
+    """1.5% of sdj's I/Os take 100 ms, its peers' 1.5 ms: its mean is 1.9 times theirs, its 99th percentile more than 30 times."""
     lines = []
     for name in SIX:
         for n in range(13):
