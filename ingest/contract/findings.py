@@ -94,7 +94,7 @@ def group_findings(groups: dict[str, int], guessed: int, least: int) -> list[Fin
     todo = "run deploy/membership.sh on the hosts (POSIX shell, no Python), or give --group-label or a mapping (`drivetail map`)"
     found = []
     if guessed:
-        said = f"{guessed} of {drives} drives have no known RAID group; each is compared with all drives of its host"
+        said = f"{guessed} of {drives} drives have no known RAID group; each is compared with a guess, as a rule all drives of its host"
         found.append(Finding("groups", WEAK, said, todo))
     else:
         found.append(Finding("groups", OK, f"{count_of(drives, 'drive')} in {count_of(len(groups), 'group')}"))

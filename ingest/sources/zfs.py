@@ -7,7 +7,7 @@ Latency is `disk_wait`, which leaves out the queues of ZFS. Peers are the drives
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -41,6 +41,7 @@ _GROUP = re.compile(r"(mirror|raidz\d?|draid\d?(?::\w+)*|replacing|spare|indirec
 _CLASSES = ("logs", "cache", "special", "dedup", "spares")
 # `scan: resilver (draid2:4d:11c:1s-0) in progress since ...`; adding a drive to a raidz and taking one away move data too
 _WORK = re.compile(r"\s*(?:scan|expand|remove): .*\bin progress since")
+_ABSENT = ("UNAVAIL", "REMOVED", "INUSE")
 _ERRORS = ("zfs_read_errors", "zfs_write_errors", "zfs_checksum_errors", "zfs_slow_ios")
 _POINT = re.compile(r"(zpool_\w+),((?:\\.|[^\\ ])+) (\S+) (\d{18,19})")
 
@@ -61,12 +62,15 @@ class Leaf:
     top: str | None
     cls: str
     counts: list[int | None]
-    siblings: int = 1
 
     @property
-    def group(self) -> str:
-        """Its peers, within the host. A mirror of two has no median: those of a pool are one group, and so are single drives."""
-        is_own = self.top is not None and (self.top.startswith(("raidz", "draid")) or self.siblings >= _LEAST_PEERS)
+    def vdev(self) -> tuple[str, str, str | None]:
+        """The top-level vdev that it is in."""
+        return self.pool, self.cls, self.top
+
+    def group(self, drives: int) -> str:
+        """Its peers, within the host; drives: of its vdev. Two have no median: a pool's small mirrors and single drives are one group."""
+        is_own = self.top is not None and (self.top.startswith(("raidz", "draid")) or drives >= _LEAST_PEERS)
         return "/".join([self.pool, *([self.cls] if self.cls not in ("", "spares") else []), *([self.top or ""] if is_own else [])])
 
 
@@ -170,7 +174,8 @@ class _File:
         leaves = {leaf.name for status in self.seen for leaf in status.leaves}
         self.intervals = pl.DataFrame(self._intervals(leaves), schema=_INTERVAL, orient="row")
         self.points = self._points()
-        if not (self.intervals.height or self.points.height or self.seen or self.rejected):
+        listed = any(status.leaves for status in self._listed.values())
+        if not (self.intervals.height or self.points.height or self.seen or listed or self.rejected):
             raise UnreadableFile(f"no drive of a pool is in it; expected {EXPECTED}")
 
     # Lines ----------------------------------------------------------------------------------------------------------
@@ -235,7 +240,11 @@ class _File:
             numbers.append(int(text.rstrip("iu")))
         if match[1] == "zpool_stats":
             self._bytes[path, at] = (numbers[0], numbers[1])
-            listed.leaves.append(Leaf(path, row, pool, None, "", []))
+            if tags.get("state") not in _ABSENT:
+                # root/raidz-0/disk-3; nothing says whether a vdev holds data or is a log
+                top = next(iter(tags.get("vdev", "").split("/")[1:-1]), None)
+                counts = [_count(values.get(name.removeprefix("zfs_"), "").rstrip("iu")) for name in _ERRORS]
+                listed.leaves.append(Leaf(path, row, pool, top, "", counts))
             return
         bound = tags.get("le", "")
         if not re.fullmatch(r"\d{1,6}\.\d{1,9}|\+Inf", bound):
@@ -247,7 +256,6 @@ class _File:
     def _take_table(self, status: Status, pool: str, table: list[tuple[int, int, list[str]]]) -> None:
         """The devices of a pool: rows below which nothing is set further in."""
         base, top, cls = (table[0][1] if table else 0), None, ""
-        found: dict[tuple[str, str | None], list[Leaf]] = defaultdict(list)
         for number, (row, indent, fields) in enumerate(table):
             if indent <= base:
                 top, cls = None, fields[0] if fields[0] in _CLASSES else ""
@@ -257,19 +265,15 @@ class _File:
                 top = fields[0] if is_parent or _GROUP.fullmatch(fields[0]) else None
             if is_parent or _GROUP.fullmatch(fields[0]):
                 continue
-            counts = [int(text) if text.isdecimal() and len(text) < 16 else None for text in [*fields[2:6], "", "", "", ""][:4]]
+            counts = [_count(text) for text in [*fields[2:6], "", "", "", ""][:4]]
             if cls != "spares" and len(fields) < 5:
                 self.rejected.append(
                     (row, f"{len(fields)} columns, expected NAME STATE READ WRITE CKSUM; is it cut off?", "line", " ".join(fields))
                 )
-            elif fields[1] not in ("UNAVAIL", "REMOVED", "INUSE"):
+            elif fields[1] not in _ABSENT:
                 # the SLOW column is there with -s only
                 counts = counts if len(fields) > 5 and (fields[5].isdecimal() or fields[5] == "-") else [*counts[:3], None]
-                found[cls, top].append(Leaf(fields[0], row, pool, top, cls, counts))
-        for leaves in found.values():
-            for leaf in leaves:
-                leaf.siblings = len(leaves)
-            status.leaves += leaves
+                status.leaves.append(Leaf(fields[0], row, pool, top, cls, counts))
 
     # What they come to ----------------------------------------------------------------------------------------------
 
@@ -301,8 +305,9 @@ class _File:
             yield (self.host, name, end, seconds, *of["read"], *of["write"], row)
 
     def _points(self) -> pl.DataFrame:
-        """Histograms -> I/Os and milliseconds counted since the pool's import. What zpool_influxdb calls `le` is where a bucket begins; it ends
-        at twice that, and its I/Os count as its middle.
+        """Histograms -> I/Os and milliseconds counted since the pool's import.
+
+        What zpool_influxdb calls `le` is where a bucket begins; it ends at twice that, and its I/Os count as its middle.
         """
         # --sum-histogram-buckets: no bucket holds less than the one before it
         ordered = [[numbers for _, numbers in sorted(buckets.items())] for buckets in self._buckets.values()]
@@ -333,21 +338,28 @@ class _File:
         drive, is_alias = drive_named(self.host, leaf.name)
         return {"drive_id": drive, "is_alias": is_alias, "collected_at": at, "row_no": leaf.row}
 
+    def _looks(self) -> list[list[Status]]:
+        """Looks of `zpool status`, and those of zpool_influxdb, by time."""
+        return [sorted(seen, key=lambda one: one.at) for seen in (self.seen, self._listed.values())]
+
     def members(self) -> Iterator[dict[str, Any]]:
-        """An inventory record per drive, where a look finds other members than the one before it."""
-        before: list[tuple[str, str, str]] | None = None
-        for status in sorted(self.seen, key=lambda one: one.at):
-            listed = [(leaf.name, leaf.group, leaf.cls) for leaf in status.leaves]
-            for leaf in status.leaves if listed != before else ():
-                level = (leaf.top or "stripe").rpartition("-")[0] or "stripe"
-                role = "spare" if leaf.cls == "spares" else "data"
-                place = {"raid_group_id": f"{self.host}/{leaf.group}", "is_group_guessed": False, "host": self.host}
-                yield {**self._record(leaf, status.at), **place, "role": role, "raid_level": level, "valid_from": status.at}
-            before = listed
+        """An inventory record per drive, where a look finds other members than the one before it; a guess by what influx prints."""
+        for is_guessed, seen in enumerate(self._looks()):
+            before: list[tuple[str, str, str]] | None = None
+            for status in seen:
+                drives = Counter(leaf.vdev for leaf in status.leaves)
+                listed = [(leaf.name, leaf.group(drives[leaf.vdev]), leaf.cls) for leaf in status.leaves]
+                for leaf, (_, group, _) in zip(status.leaves, listed, strict=True) if listed != before else ():
+                    level = (leaf.top or "stripe").rpartition("-")[0] or "stripe"
+                    role = "spare" if leaf.cls == "spares" else "data"
+                    place = {"raid_group_id": f"{self.host}/{group}", "is_group_guessed": bool(is_guessed), "host": self.host}
+                    yield {**self._record(leaf, status.at), **place, "role": role, "raid_level": level, "valid_from": status.at}
+                before = listed
 
     def health(self) -> Iterator[dict[str, Any]]:
-        """The pool's counts of each drive since it was cleared: errors, and I/Os slower than `zio_slow_io_ms`."""
-        for status in self.seen:
+        """The pool's counts of each drive since it was cleared, the last of a day: errors, and I/Os slower than `zio_slow_io_ms`."""
+        last = [status for seen in self._looks() for status in {status.at.date(): status for status in seen if status.leaves}.values()]
+        for status in last:
             for leaf in status.leaves:
                 of = {**self._record(leaf, status.at), "read_at": status.at}
                 yield from (
@@ -356,8 +368,8 @@ class _File:
 
     def events(self) -> Iterator[dict[str, Any]]:
         """Scrubs and resilvers, of every drive of the pool but its spares."""
-        for looked in (self.seen, self._listed.values()):
-            yield from self._work(sorted(looked, key=lambda one: one.at))
+        for seen in self._looks():
+            yield from self._work(seen)
 
     def _work(self, seen: list[Status]) -> Iterator[dict[str, Any]]:
         leaves = {leaf.name: leaf for status in seen for leaf in status.leaves if leaf.cls != "spares"}
@@ -367,3 +379,7 @@ class _File:
                 detail = "zfs: scrub" if work == "scrub" else "zfs: resilver, expansion or removal"
                 record = {**self._record(leaves[name], ended or begun), "event_type": work, "occurred_at": begun, "ended_at": ended}
                 yield {**record, "detail": detail}
+
+
+def _count(text: str) -> int | None:
+    return int(text) if text.isdecimal() and len(text) < 16 else None

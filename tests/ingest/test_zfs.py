@@ -130,6 +130,24 @@ def test_a_scrub_is_an_event_by_what_influx_prints_too(tmp_path: Path, warehouse
     assert events == [("web1/sda", "scrub", AT + timedelta(minutes=10), AT + timedelta(minutes=30))]
 
 
+def test_influx_names_vdevs_and_counts_errors(tmp_path: Path, warehouse: Warehouse) -> None:
+    """As a guess: it names no logs. Of a day the last counts are kept; those before July 2026 have no slow I/Os."""
+    members = {"sda1": "raidz-0/disk-0", "sdb1": "raidz-0/replacing-1/disk-0", "sdd": "disk-1", "sdc1": "raidz-0/disk-2"}
+    lines = [
+        f"zpool_stats,name=tank,state={'UNAVAIL' if drive == 'sdc1' else 'ONLINE'},path=/dev/{drive},vdev=root/{vdev} "
+        f"read_bytes=0u,read_errors={n}u,write_bytes=0u,write_errors=0u,checksum_errors=3u{slow} {(TS + 600 * n) * 10**9}"
+        for n in range(2)
+        for (drive, vdev), slow in zip(members.items(), (",slow_ios=7u", "", "", ""), strict=True)
+    ]
+    ingest("zfs", put(tmp_path, "\n".join(lines), "web1/zpool_influxdb.lp"), warehouse.path)
+    drives = warehouse.live("drives").sort("drive_id").select("drive_id", "raid_group_id", "raid_level", "is_group_guessed", "valid_from")
+    group = ("web1/tank/raidz-0", "raidz", True, AT)
+    assert drives.rows() == [("web1/sda", *group), ("web1/sdb", *group), ("web1/sdd", "web1/tank", "stripe", True, AT)]
+    health = warehouse.live("drive_health").filter(drive_id="web1/sda").select("attribute", "raw_value").rows()
+    assert sorted(health) == [("zfs_checksum_errors", 3), ("zfs_read_errors", 1), ("zfs_slow_ios", 7), ("zfs_write_errors", 0)]
+    assert warehouse.live("drive_health").filter(drive_id="web1/sdb").height == 3
+
+
 @pytest.mark.parametrize("is_summed", [False, True])
 def test_histograms_of_influx_give_reads_and_their_mean(is_summed: bool, tmp_path: Path, warehouse: Warehouse) -> None:
     """A thousand reads of 2.1 to 4.2 ms, whose middle is 3.15 ms, in each of two quarters of an hour."""
