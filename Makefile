@@ -15,7 +15,7 @@ help:  ## this list
 
 demo: .venv/.ready  ## simulate a small fleet, ingest it, build, write the weekly report
 	$(RUN)/drivetail demo --out demo
-	@cp demo/warehouse/build/build.duckdb target/dbt.duckdb  # for dbt's own commands
+	@$(RUN)/python -m workbench.dbt_database demo/warehouse target/dbt.duckdb
 
 airflow: .venv/.airflow  ## run the warehouse by itself: INBOX=folder with deliveries, WAREHOUSE=folder, PORT=8080 (docs/airflow.md)
 	test -e $(WAREHOUSE)/drivetail.toml || $(RUN)/drivetail init --inbox $(INBOX) --warehouse $(WAREHOUSE)

@@ -485,7 +485,7 @@ class Build:
             self.connection.execute(f"insert into {table} select unnest(?::date[])", [list(days)])
 
     def make_relations(self, publication_id: str, *, is_redefined: bool, daily: bool | None) -> bool:
-        """Make the relations of each build where something is new, then those of each day where a day that is over has changed.
+        """Make the relations of each build, then those of each day where a day that is over has changed.
 
         Returns: whether those of each day are left to the next build.
         """
@@ -493,8 +493,7 @@ class Build:
         if self.new:
             self._note_days_looked_at()
         all_nodes = self.executor.stages.relations
-        if self.new or is_redefined or daily:
-            self._make([node for node in all_nodes if is_redefined or node.made == EACH_BUILD], publication_id)
+        self._make([node for node in all_nodes if is_redefined or node.made == EACH_BUILD], publication_id)
         now, before = self._made_of(), self.connection.execute("select classes, descriptions from state.made_of").fetchall()
         by_week: list[Node] = []
         is_due = is_redefined or daily or [row[0] for row in before] != [now[0]] or self.has_changed_past()
@@ -504,11 +503,10 @@ class Build:
         if is_made and not is_redefined:
             self.warehouse.note("each_day")
             self.connection.execute("delete from state.made_of")
-            of_each_day = [node for node in all_nodes if node.made == EACH_DAY]
-            by_week = [node for node in of_each_day if node.week_column] if before == [now] else []
+            by_week = [node for node in all_nodes if node.made == EACH_DAY and node.week_column] if before == [now] else []
             self._remake_weeks(by_week)
             self.note_made(by_week, publication_id)
-            self._make([node for node in of_each_day if node not in by_week], publication_id)
+            self._make([node for node in all_nodes if node.made == EACH_DAY and node not in by_week], publication_id)
         if is_made:
             self.connection.execute("begin; delete from state.days_not_in_marts; delete from state.made_of")
             self.connection.execute("insert into state.made_of values (?, ?)", now)

@@ -45,7 +45,7 @@ written: DuckDB guesses the rows of Parquet files from a few of them, and would 
 """
 
 IN_MEMORY = "in_memory"
-"""The attached database that tables live in which are needed while days are computed."""
+"""The attached database of tables that live no longer than a build: each makes them again, and writing them to a file costs as much."""
 
 STATE = """
 create schema if not exists state;
@@ -128,6 +128,7 @@ class Executor:
         self.seconds: dict[str, float] = defaultdict(float)
         """How long each model took that was run, all runs together."""
         self._with_thresholds = models.with_thresholds(own)
+        connection.execute(f"attach if not exists ':memory:' as {IN_MEMORY}")
 
     def sql_of(self, node: Node) -> str:
         """The SQL of a node as it runs here."""
@@ -181,12 +182,22 @@ class Executor:
         nodes = list(nodes)
         for number, node in enumerate(nodes):
             advance(number)
-            kind = "view" if node.made == VIEW else "table"
-            if node.is_python:
-                self._run_python(node)
-            else:
-                self._replace(node, kind, self.sql_of(node))
+            self._make(node)
         self.check_contracts(nodes)
+
+    def make_each_build(self) -> None:
+        """Make the relations of each build, for what reads them without a build: none leaves them to the next."""
+        self.make(node for node in self.stages.relations if node.made == EACH_BUILD)
+
+    def _make(self, node: Node) -> None:
+        """Make a view or a table; one that each build makes lives as long as the connection."""
+        if node.is_python:
+            self._run_python(node)
+        elif node.made in (WITH_DAYS, EACH_BUILD):
+            self._execute(node, f"create or replace table {IN_MEMORY}.main.{node.name} as {self.sql_of(node)}")
+            self._replace(node, "view", f"select * from {IN_MEMORY}.main.{node.name}")
+        else:
+            self._replace(node, "view" if node.made == VIEW else "table", self.sql_of(node))
 
     def _replace(self, node: Node, kind: str, sql: str) -> None:
         """Make a relation in place of an earlier one, which another release may have made as something else."""
@@ -212,7 +223,7 @@ class Executor:
     @contextmanager
     def computing(self, nodes: Iterable[Node], days: Sequence[date]) -> Iterator[None]:
         """While days are computed: stored models that are only read show these days alone, and joins are run as they are written."""
-        self.connection.execute(f"attach if not exists ':memory:' as {IN_MEMORY}; set disabled_optimizers = {quoted(AS_WRITTEN)}")
+        self.connection.execute(f"set disabled_optimizers = {quoted(AS_WRITTEN)}")
         self.connection.execute("delete from plan.shown_days; insert into plan.shown_days select unnest(?::date[])", [list(days)])
         nodes = list(nodes)
         read = set(self.models.above(parent for node in nodes for parent in node.parents)) - {node.relation for node in nodes}
@@ -234,13 +245,8 @@ class Executor:
         for node in nodes:
             if node.made in STORED:
                 self._store(node, days, build)
-            elif node.made == VIEW:
-                self._replace(node, "view", self.sql_of(node))
-            elif node.is_python:
-                self._run_python(node)
             else:
-                self._execute(node, f"create or replace table {IN_MEMORY}.main.{node.name} as {self.sql_of(node)}")
-                self._replace(node, "view", f"select * from {IN_MEMORY}.main.{node.name}")
+                self._make(node)
         self.check_contracts(nodes)
         self.test(nodes)
 
@@ -362,7 +368,8 @@ def python_rows(node: Node, connection: duckdb.DuckDBPyConnection) -> duckdb.Duc
     """Run a model in Python, as dbt compiles it. Returns: its rows."""
     scope: dict[str, Any] = {"__name__": node.name}
     exec(compile(node.sql, node.path, "exec"), scope)
-    context = scope["dbtObj"](lambda name: connection.query(f"select * from {_two_parts(name)}"))
+    # dbt writes a relation's name with its database and in quotes
+    context = scope["dbtObj"](lambda name: connection.table(".".join(name.replace('"', "").split(".")[-2:])))
     rows: duckdb.DuckDBPyRelation = scope["model"](context, connection)
     return rows
 
@@ -385,8 +392,3 @@ def stored_rows(node: Node, files: Sequence[str], *, are_of_these_models: bool) 
     # what is left of a pruned past may be of other models: then by name, a column that it lacks is null
     stored = {name: kind for name, kind in node.columns.items() if name not in ratios}
     return f"select {names} from ({no_rows(stored)} union all by name {read}, union_by_name = true))"
-
-
-def _two_parts(name: str) -> str:
-    """A relation's name as dbt writes it in Python, without the database."""
-    return ".".join(part.strip('"') for part in name.split(".")[-2:])

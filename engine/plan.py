@@ -22,7 +22,7 @@ MAX_BATCH_ROWS = 12_000_000
 """Drive-hours and samples computed at a time; bounds memory at a day of 460,000 drives."""
 
 MAX_COUNTED_ROWS = 7 * MAX_BATCH_ROWS
-"""Drive-hours counted at a time: what is stored is added up as it is read, and each batch costs a run of dbt."""
+"""Drive-hours counted at a time: what is stored is added up as it is read, so more fit in memory."""
 
 MAX_BATCH_DAYS = 90
 """DuckDB keeps a file open for each day that it writes."""

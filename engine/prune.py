@@ -125,6 +125,7 @@ def _prune(build: Build, before: datetime, raw_rows: int, report: Progress) -> N
     """Write what stays of the pruned days, and commit; see engine/retention.py."""
     warehouse, past, connection = build.warehouse, build.past, build.connection
     build.show(is_redefined=False)
+    build.executor.make_each_build()
     # the drive-hours that are counted when somebody asks are about to go
     build.count_days()
     stored = _files(connection, before)

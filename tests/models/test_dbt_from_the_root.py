@@ -14,6 +14,7 @@ from engine.build import make_study
 from engine.warehouse import PROJECT
 from tests.golden import awkward_fleet, copied
 from tests.proof.support import marts_differences
+from workbench.dbt_database import write_dbt_database
 
 DBT = PROJECT / ".venv/bin/dbt"
 
@@ -24,7 +25,7 @@ def test_dbt_build_from_the_root_makes_the_marts_of_the_engine(tmp_path: Path) -
     warehouse = copied(awkward_fleet(), tmp_path / "warehouse")
     make_study(warehouse)  # dbt makes all relations
     database = tmp_path / "dbt.duckdb"
-    shutil.copyfile(warehouse.build_database, database)
+    write_dbt_database(warehouse, database)
     with duckdb.connect(str(database)) as connection:  # what dbt makes is not what it found
         connection.execute("drop schema marts cascade")
     environment = os.environ | {"DRIVETAIL_DBT_DATABASE": str(database)}

@@ -53,6 +53,7 @@ def test_all_data_tests_hold_of_an_empty_warehouse(tmp_path: Path) -> None:
     make_study(warehouse)
     in_memory = {node.relation for node in models_of().made(WITH_DAYS)}
     with warehouse.only_builder(), Build(warehouse) as made:
+        made.executor.make_each_build()
         of_fleet = {node.relation for node in made.models} - in_memory
         held = [test for test in made.models.tests if set(test.nodes) <= of_fleet | set(made.models.sources)]
         for test in held:

@@ -22,11 +22,10 @@ READ = {
     "decisions": "select * from marts.fct_drive_decisions where state in ('pending', 'standing') order by decision_seq",
     "causes": "select * from marts.fct_interval_causes",
     "publication": "select * from marts.publication",
-    "places": "select * from build.intermediate.int_drives__places",
     "standing": "select * from intermediate.int_drives__standing",
     "slow": "select drive_id, raid_group_id, hour_utc from marts.fct_drive_hours where is_slow",
 }
-"""Its inputs, by name."""
+"""Its inputs, by name, beside `places`: rows of int_drives__places, which no publication has."""
 
 HOUR = timedelta(hours=1)
 
