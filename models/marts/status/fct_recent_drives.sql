@@ -48,13 +48,20 @@ counted as (
     from recent
 ),
 
-numbered as (
+-- hours in which any of its drives reported
+group_days as (
+    select raid_group_id, day_index, bit_or(reported_in) as reported_in
+    from cut
+    group by raid_group_id, day_index
+),
+
+followed as (
     select
-        raid_hours.raid_group_id,
-        raid_hours.hour_utc,
-        row_number() over (partition by raid_hours.raid_group_id order by raid_hours.hour_utc) as hour_number
-    from {{ ref('int_raid_hours') }} as raid_hours
-    inner join {{ ref('fct_status_window') }} as status_window on raid_hours.hour_utc >= status_window.first_hour_utc
+        raid_group_id,
+        {{ hour_at('day_index') }} as day_utc,
+        reported_in,
+        sum({{ hour_count('reported_in') }}) over (partition by raid_group_id order by day_index) as hours_by_then
+    from group_days
 )
 
 select
@@ -72,7 +79,16 @@ select
     counted.narrow_group_hours,
     counted.other_role_hours,
     -- a drive that changed RAID groups: it is not known which group's hours it should have
-    case when counted.raid_group_count = 1 then latest.hour_number - earliest.hour_number + 1 - counted.hours end as missing_hours
+    case
+        when counted.raid_group_count = 1
+            then cast(
+                latest.hours_by_then - {{ hour_count('latest.reported_in & -(2 * ' ~ hour_bit('counted.last_hour_utc') ~ ')') }}
+                - earliest.hours_by_then + {{ hour_count('earliest.reported_in & -' ~ hour_bit('counted.first_hour_utc')) }}
+                - counted.hours as bigint
+            )
+    end as missing_hours
 from counted
-left join numbered as earliest on counted.raid_group_id = earliest.raid_group_id and counted.first_hour_utc = earliest.hour_utc
-left join numbered as latest on counted.raid_group_id = latest.raid_group_id and counted.last_hour_utc = latest.hour_utc
+left join followed as earliest
+    on counted.raid_group_id = earliest.raid_group_id and cast(date_trunc('day', counted.first_hour_utc) as timestamp) = earliest.day_utc
+left join followed as latest
+    on counted.raid_group_id = latest.raid_group_id and cast(date_trunc('day', counted.last_hour_utc) as timestamp) = latest.day_utc
