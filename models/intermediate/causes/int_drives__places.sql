@@ -2,19 +2,26 @@
 -- The places that drives share faults with, each by a name that is no other's: host and enclosure, where inventory names them.
 -- Names of enclosures repeat from host to host: controllers count theirs from 0 or 252. One that several hosts of a known site name is one
 -- that they share, unless two of them had drives in the same slot of it at the same time. Grain: drive_id, place_type.
-with host_slots as (
-    select
-        site,
-        enclosure,
-        slot,
-        host,
-        min(first_hour_utc) as first_hour_utc,
-        max(last_hour_utc) as last_hour_utc
+with named_by_several as (
+    select site, enclosure
     from {{ ref('int_drives') }}
-    where site is not null
-        and host is not null
-        and enclosure is not null
-    group by site, enclosure, slot, host
+    where site is not null and host is not null and enclosure is not null
+    group by site, enclosure
+    having min(host) <> max(host)
+),
+
+host_slots as (
+    select
+        drives.site,
+        drives.enclosure,
+        drives.slot,
+        drives.host,
+        min(drives.first_hour_utc) as first_hour_utc,
+        max(drives.last_hour_utc) as last_hour_utc
+    from {{ ref('int_drives') }} as drives
+    inner join named_by_several as several on drives.site = several.site and drives.enclosure = several.enclosure
+    where drives.host is not null
+    group by drives.site, drives.enclosure, drives.slot, drives.host
 ),
 
 slot_turns as (
@@ -30,7 +37,7 @@ shared_enclosures as (
     select site, enclosure
     from slot_turns
     group by site, enclosure
-    having min(host) <> max(host) and count(case when is_taken and slot is not null then 1 end) = 0
+    having count(case when is_taken and slot is not null then 1 end) = 0
 )
 
 select
