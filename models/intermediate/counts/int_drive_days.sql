@@ -8,8 +8,12 @@ with drive_days as (
         raid_group_id,
         min(hour_utc) as first_hour_utc,
         max(hour_utc) as last_hour_utc,
-        max_by(declared_kind, hour_utc) as declared_kind,
-        max_by(is_group_guessed, hour_utc) as is_group_guessed,
+        -- what the last hour says: of two sets of hours the one with the latest is the greater number
+        case
+            when {{ counted_hours("declared_kind = 'ssd'") }} > {{ counted_hours("declared_kind = 'disk'") }} then 'ssd'
+            when {{ counted_hours("declared_kind = 'disk'") }} > 0 then 'disk'
+        end as declared_kind,
+        {{ counted_hours('is_group_guessed') }} > {{ counted_hours('not is_group_guessed') }} as is_group_guessed,
         -- also hours outside the population: events ask where they were. Those have no slowdown of any sort and count nowhere else
         {{ counted_hours('true') }} as reported_in,
         count(*) as reported_hours,
