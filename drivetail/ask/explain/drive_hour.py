@@ -103,11 +103,11 @@ class DriveHour:
         return fetch(
             self.connection,
             """
-            select measured.*, segments.raid_group_id as inventory_raid_group_id
+            select measured.*, described.raid_group_id as inventory_raid_group_id
             from intermediate.int_drive_hours as measured
-            left join intermediate.int_drives__segments as segments
-                on measured.drive_id = segments.drive_id and segments.is_believed
-                and segments.from_hour_utc <= $at and segments.to_hour_utc > $at
+            left join marts.dim_drive_periods as described
+                on measured.drive_id = described.drive_id
+                and coalesce(described.valid_from_utc <= $at, true) and coalesce(described.valid_to_utc > $at, true)
             where measured.raid_group_id = $group and measured.hour_utc = $at
             order by measured.latency_us nulls last, measured.drive_id
             """,
@@ -122,12 +122,13 @@ class DriveHour:
             with elsewhere as (
                 select drive_id, raid_group_id from intermediate.int_drive_hours where hour_utc = $at
             )
-            select segments.drive_id, segments.role, elsewhere.raid_group_id as reports_from
-            from intermediate.int_drives__segments as segments
-            left join elsewhere on segments.drive_id = elsewhere.drive_id
-            where segments.raid_group_id = $group and segments.is_believed and segments.from_hour_utc <= $at and segments.to_hour_utc > $at
-                and segments.role = 'data' and elsewhere.raid_group_id is distinct from $group
-            order by segments.drive_id
+            select described.drive_id, described.role, elsewhere.raid_group_id as reports_from
+            from marts.dim_drive_periods as described
+            left join elsewhere on described.drive_id = elsewhere.drive_id
+            where described.raid_group_id = $group
+                and coalesce(described.valid_from_utc <= $at, true) and coalesce(described.valid_to_utc > $at, true)
+                and described.role = 'data' and elsewhere.raid_group_id is distinct from $group
+            order by described.drive_id
             """,
             {"at": self.at, "group": self.group},
         )

@@ -7,14 +7,13 @@ with decisions as (
         decisions.*,
         -- a decision may name a drive that no record knows
         coalesce(drives.kind, 'unknown') as kind,
-        coalesce(segments.raid_group_id, drives.current_raid_group_id) as raid_group_id,
-        coalesce(segments.slot, drives.slot) as slot
+        coalesce(described.raid_group_id, drives.current_raid_group_id) as raid_group_id,
+        coalesce(described.slot, drives.slot) as slot
     from {{ ref('stg_raw__decisions') }} as decisions
-    left join {{ ref('int_drives__segments') }} as segments
-        on decisions.drive_id = segments.drive_id
-        and segments.is_believed
-        and segments.from_hour_utc <= decisions.hour_utc
-        and segments.to_hour_utc > decisions.hour_utc
+    left join {{ ref('dim_drive_periods') }} as described
+        on decisions.drive_id = described.drive_id
+        and coalesce(described.valid_from_utc <= decisions.hour_utc, true)
+        and coalesce(described.valid_to_utc > decisions.hour_utc, true)
     left join {{ ref('dim_drives') }} as drives on decisions.drive_id = drives.drive_id
 ),
 
