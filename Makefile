@@ -27,7 +27,7 @@ docs: .venv/.ready  ## what the tables mean, with lineage: target/docs.html
 check: .venv/.ready  ## what an edit may have broken, in seconds: MODEL=name for one model, ALL=1 for everything
 	@$(RUN)/python -m workbench.check $(if $(MODEL),--model $(MODEL)) $(if $(ALL),--all)
 
-test: .venv/.airflow  ## what must hold before a change lands: lint, types, models, one fleet against the reference (a quarter of an hour)
+test: .venv/.airflow  ## what must hold before a change lands: lint, types, models, one fleet against the reference (ten minutes)
 	@$(MAKE) --no-print-directory --jobs=2 lint tests
 
 # many of them wait for servers and schedulers, so lint and types go beside them

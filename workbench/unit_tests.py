@@ -146,6 +146,8 @@ class Project:
         expected = _rows(test, test.expect.rows, test.expect.format)
         types = self.types[node.relation]
         names = list(types) if isinstance(expected, str) or not expected else list(expected[0])
+        if not isinstance(expected, str) and any(row.keys() != expected[0].keys() for row in expected):  # dbt refuses it, too
+            raise ModelError(f"{test.original_file_path}: unit test {test.name}: each expected row needs {', '.join(names)}")
         listed = ", ".join(f'"{name}"' for name in names)
         rows = expected if isinstance(expected, str) else _values(test, node.relation, expected, types, set(names))
         ctes = [f"{name} as ({text})" for name, text in fixtures.items()]
