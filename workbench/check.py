@@ -45,7 +45,7 @@ BANNED = {
     r"\b(?:anew|[Ww]hoever|hangs? on|held against|lies beside|no word of)\b": "`again`, `the reader`, `depends on`, `compared with`",
     r"\bnobody (?:says|said)\b": "`unknown`",
     r"[Nn]ull where inventory does not say": "`Null where inventory has none`",
-    r"\bThose that are meant\b": "name the thing: `Observations that satisfy the measure`",
+    r"description: [\"']?(?:Those|It) |\bThose that are meant\b": "name the thing: `Hours of a parity drive`",
     r"\bdef test_(?:(?:what(?!_if)|who|it|so|there)_\w+|\w*_(?:told|tells?|sa(?:id|ys?)_to_be|is_said)(?:_\w+)?)\(": "begin with the subject: `test_a_new_alert_is_sent_once`",
     r"\bdef test_\w{66,}": "name subject, condition and result in 70 characters",
 }
