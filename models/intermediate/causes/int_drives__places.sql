@@ -5,7 +5,6 @@
 with named_by_several as (
     select site, enclosure
     from {{ ref('int_drives') }}
-    where site is not null and host is not null and enclosure is not null
     group by site, enclosure
     having min(host) <> max(host)
 ),
@@ -28,7 +27,7 @@ slot_turns as (
     select
         *,
         first_hour_utc <= max(last_hour_utc) over (
-            partition by site, enclosure, slot order by first_hour_utc, host rows between unbounded preceding and 1 preceding
+            partition by site, enclosure, slot order by first_hour_utc rows between unbounded preceding and 1 preceding
         ) as is_taken
     from host_slots
 ),

@@ -8,12 +8,13 @@ with drive_days as (
         raid_group_id,
         min(hour_utc) as first_hour_utc,
         max(hour_utc) as last_hour_utc,
-        -- what the last hour says: of two sets of hours the one with the latest is the greater number
-        case
-            when {{ counted_hours("declared_kind = 'ssd'") }} > {{ counted_hours("declared_kind = 'disk'") }} then 'ssd'
-            when {{ counted_hours("declared_kind = 'disk'") }} > 0 then 'disk'
+        -- as the last hour has them: max_by of texts takes a quarter of the aggregation of a day
+        case max(case when declared_kind is not null then hour_utc end)
+{%- for kind in ('disk', 'ssd') %}
+            when max(case when declared_kind = '{{ kind }}' then hour_utc end) then '{{ kind }}'
+{%- endfor %}
         end as declared_kind,
-        {{ counted_hours('is_group_guessed') }} > {{ counted_hours('not is_group_guessed') }} as is_group_guessed,
+        coalesce(max(case when is_group_guessed then hour_utc end) = max(hour_utc), false) as is_group_guessed,
         -- also hours outside the population: events ask where they were. Those have no slowdown of any sort and count nowhere else
         {{ counted_hours('true') }} as reported_in,
         count(*) as reported_hours,

@@ -88,7 +88,7 @@ select
             )
     end as missing_hours
 from counted
-left join followed as earliest
+inner join followed as earliest
     on counted.raid_group_id = earliest.raid_group_id and cast(date_trunc('day', counted.first_hour_utc) as timestamp) = earliest.day_utc
-left join followed as latest
+inner join followed as latest
     on counted.raid_group_id = latest.raid_group_id and cast(date_trunc('day', counted.last_hour_utc) as timestamp) = latest.day_utc
