@@ -107,16 +107,15 @@ class Gate:
         now = report.now
         if not rows.height:
             return pl.DataFrame(schema=_BROKEN)
-        by_row, by_batch = self.checks(table, "row"), self.checks(table, "batch")
-        distinct = without_duplicates(table, rows)
-        findings = validate([*by_row, *by_batch], rows, {**facts(table, rows, now, usual_hour), **known}, now)
-        broken = _broken_rows(table, rows, findings[: len(by_row)], now)
+        findings = validate(self.checks(table, "row"), rows, {**facts(table, rows, now, usual_hour), **known}, now)
+        broken = _broken_rows(table, rows, findings, now)
         if landing is not None:
             landing.refuse(table, broken)
-        if broken.height or distinct.height < rows.height:  # the delivery is judged by what would land of it
-            left = distinct.join(broken, on=["file_no", "row_no"], how="anti", maintain_order="left") if broken.height else distinct
-            again = validate(by_batch, left, {**facts(table, left, now, usual_hour), **known}, now) if left.height else []
-            findings = [*findings[: len(by_row)], *again]
+        left = without_duplicates(table, rows)  # the delivery is judged by what would land of it
+        if broken.height:
+            left = left.join(broken, on=["file_no", "row_no"], how="anti", maintain_order="left")
+        if left.height:
+            findings += validate(self.checks(table, "batch"), left, {**facts(table, left, now, usual_hour), **known}, now)
         report.add(findings, batch)
         return broken
 
