@@ -45,7 +45,7 @@ written: DuckDB guesses the rows of Parquet files from a few of them, and would 
 """
 
 IN_MEMORY = "in_memory"
-"""The attached database of tables that live no longer than a build: each makes them again, and writing them to a file costs as much."""
+"""The attached database of tables that live no longer than a build: each makes them again, and a file would only cost time."""
 
 STATE = """
 create schema if not exists state;
@@ -186,14 +186,14 @@ class Executor:
         self.check_contracts(nodes)
 
     def make_each_build(self) -> None:
-        """Make the relations of each build, for what reads them without a build: none leaves them to the next."""
+        """Make the relations of each build, for what reads them without one: no build leaves them to the next."""
         self.make(node for node in self.stages.relations if node.made == EACH_BUILD)
 
     def _make(self, node: Node) -> None:
-        """Make a view or a table; one that each build makes lives as long as the connection."""
+        """Make a view or a table. A table that each build makes lives as long as the connection, unless it is an analyst's own."""
         if node.is_python:
             self._run_python(node)
-        elif node.made in (WITH_DAYS, EACH_BUILD):
+        elif node.made in (WITH_DAYS, EACH_BUILD) and node.relation in self.models.by_relation:
             self._execute(node, f"create or replace table {IN_MEMORY}.main.{node.name} as {self.sql_of(node)}")
             self._replace(node, "view", f"select * from {IN_MEMORY}.main.{node.name}")
         else:

@@ -20,8 +20,8 @@ STORED = (BY_DAY, BY_DAY_WHEN_ASKED)
 MADE = (*STORED, WITH_DAYS, WITH_INVENTORY, EACH_BUILD, EACH_DAY, WHEN_ASKED)
 """When a relation is made, as its model says in `meta`:
 by_day: one file for each UTC day, when the day changes; by_day_when_asked: likewise, of the days that have changed since somebody asked;
-with_days: in memory, while days are computed;
-with_inventory: when inventory has landed; each_build; each_day: when a day that is over has changed; when_asked: by a command.
+with_days: in memory, while days are computed; with_inventory: when inventory has landed; each_build: in memory, by each build;
+each_day: when a day that is over has changed; when_asked: by a command.
 A view is made once, and computed when it is read."""
 
 CUSTOM = "custom"

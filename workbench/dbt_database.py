@@ -17,9 +17,10 @@ from engine.warehouse import Warehouse, quoted
 def write_dbt_database(warehouse: Warehouse, file: Path) -> None:
     """Write the database, in place of an earlier one."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(warehouse.build_database, file)
-    with Build(warehouse) as build:
+    with warehouse.only_builder(), Build(warehouse) as build:
         build.executor.make_each_build()
+        build.connection.execute("checkpoint")
+        shutil.copyfile(warehouse.build_database, file)
         build.connection.execute(f"attach {quoted(file)} as dbt")
         for node in build.models.made(EACH_BUILD):
             build.connection.execute(f"drop view dbt.{node.relation}; create table dbt.{node.relation} as from build.{node.relation}")

@@ -49,8 +49,10 @@ def test_custom_models_are_published_and_their_errors_are_reported(copied: Wareh
     (custom / "after_bad.sql").write_text("select * from {{ ref('bad') }}")
     (custom / "doubled.sql").write_text("select 1 as x union all select 1")
     (custom / "doubled.yml").write_text("models: [{name: doubled, columns: [{name: x, data_tests: [unique]}]}]")
+    (custom / "namesake.sql").write_text("{{ config(materialized='table', alias='dim_drives') }} select 1 as x")
     said = built(copied)
     marts = count(copied, "marts.fct_drive_slowness")
+    assert count(copied, "custom.dim_drives").split() == ["n", "1"] != count(copied, "marts.dim_drives").split()
     assert count(copied, "custom.slow") == count(copied, "custom.kept") == marts
     assert count(copied, "custom.doubled").split() == ["n", "2"]
     assert f"{custom}/bad.sql: custom model bad is not published" in said and "no_such_column" in said

@@ -78,7 +78,8 @@ select
     counted.zero_median_hours,
     counted.narrow_group_hours,
     counted.other_role_hours,
-    -- a drive that changed RAID groups: it is not known which group's hours it should have
+    -- its group's hours up to its last, less those before its first and its own. Of a drive that changed RAID groups it is not known which
+    -- group's hours it should have
     case
         when counted.raid_group_count = 1
             then cast(
