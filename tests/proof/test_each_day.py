@@ -13,6 +13,7 @@ import pytest
 from drivetail.service.maintenance import check_sums
 from engine.build import Build, build, built, publish_store
 from engine.errors import ModelError
+from engine.nodes import EACH_DAY, Node
 from engine.warehouse import Warehouse
 from ingest import ingest
 from report import due_weeks, write_report
@@ -88,8 +89,12 @@ def test_relations_that_a_killed_build_has_begun_are_made_by_the_next(
     deliver(warehouse, tmp_path / "last", rows.filter(pl.col("hour_utc") < SUNDAY + timedelta(days=1)))
     build(warehouse, daily=False)
 
-    def fail(self: Build, nodes: object, publication_id: str) -> None:
-        raise ModelError("killed")
+    make = Build._make
+
+    def fail(self: Build, nodes: list[Node], publication_id: str) -> None:
+        if any(node.made == EACH_DAY for node in nodes):
+            raise ModelError("killed")
+        make(self, nodes, publication_id)
 
     with monkeypatch.context() as patched:
         patched.setattr(Build, "_make", fail)

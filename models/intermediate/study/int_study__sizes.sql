@@ -67,8 +67,8 @@ sizes as (
         raid_groups.shortest_duration_days,
         raid_groups.longest_duration_days,
         raid_groups.mean_duration_days,
-        drives.drive_hours / cast(nullif(raid_hours.raid_hours, 0) as double) as drives_per_raid_hour,
-        drives.drives / cast(raid_groups.raid_groups as double) as drives_per_raid_group,
+        coalesce(drives.drive_hours, 0) / cast(nullif(raid_hours.raid_hours, 0) as double) as drives_per_raid_hour,
+        coalesce(drives.drives, 0) / cast(raid_groups.raid_groups as double) as drives_per_raid_group,
         drives.drive_hours / (24.0 * drives.drives) as days_per_drive,
         slow_hours.slow_drive_hours / cast(nullif(slow_hours.slow_drives, 0) as double) as slow_hours_per_slow_drive
     from (select 'disk' as kind union all select 'ssd' as kind) as kinds
