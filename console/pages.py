@@ -33,7 +33,7 @@ MOST = timedelta(days=92)
 """Longest span."""
 
 NO_WEEK = datetime(2000, 1, 3)
-"""A Monday before all data: the week where there is none."""
+"""The week to ask for where no week is complete: a Monday earlier than any data."""
 
 PEERS = timedelta(days=15)
 """Longest span in which every other drive of the group is drawn, or every drive of a host."""

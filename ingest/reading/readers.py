@@ -109,6 +109,11 @@ def whole(digits: str) -> int | float:
     return int(digits) if len(digits) <= MOST_DIGITS else float(digits)
 
 
+def count_in(text: str | None) -> int | None:
+    """A count that is written as text; null where the text is not one, or has more digits than any count has."""
+    return int(text) if text and text.isdecimal() and len(text) < 16 else None
+
+
 def contract_columns(names: list[str], layout: Layout, notes: list[str]) -> dict[int, str]:
     """Position -> contract column for a header, names trimmed and in lower case.
 

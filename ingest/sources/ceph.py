@@ -27,7 +27,7 @@ from ingest.reading.files import FileResult, SourceFile, named
 from ingest.reading.hosts import drive_device, host_of, looks, read_text, spans
 from ingest.reading.overlap import each_once
 from ingest.reading.parse import completed
-from ingest.reading.readers import whole
+from ingest.reading.readers import count_in, whole
 from ingest.sources.prometheus import forget as forget
 from ingest.sources.prometheus import hours_of, spool
 from ingest.sources.prometheus.client import Client, Series, server_url
@@ -206,7 +206,7 @@ def _metadata(osd: dict[str, Any]) -> Entry:
     kind = _text(osd.get("bluestore_bdev_type")) or _text(osd.get("default_device_class"))
     return {
         "what": DRIVE, "osd": osd["id"], "host": host, "device": devices[0], "serial": serial, "model": model,
-        "kind": _KINDS.get(kind or ""), "rank": 0, "capacity_bytes": int(size) if size and size.isdecimal() and len(size) < 16 else None,
+        "kind": _KINDS.get(kind or ""), "rank": 0, "capacity_bytes": count_in(size),
     }  # fmt: skip
 
 

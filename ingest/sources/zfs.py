@@ -23,6 +23,7 @@ from ingest.reading.files import FileResult, SourceFile, named
 from ingest.reading.histograms import BUCKET, drive_latencies
 from ingest.reading.hosts import drive_device, host_of, instant, looks, read_text, spans
 from ingest.reading.overlap import each_once
+from ingest.reading.readers import count_in
 from ingest.reading.resolution import as_samples, seconds_of
 from ingest.sources.diskstats import SECTOR_BYTES, SNAPSHOT, counted, roll_up, totals
 
@@ -243,7 +244,7 @@ class _File:
             if tags.get("state") not in _ABSENT:
                 # root/raidz-0/disk-3; nothing says whether a vdev holds data or is a log
                 top = next(iter(tags.get("vdev", "").split("/")[1:-1]), None)
-                counts = [_count(values.get(name.removeprefix("zfs_"), "").rstrip("iu")) for name in _ERRORS]
+                counts = [count_in(values.get(name.removeprefix("zfs_"), "").rstrip("iu")) for name in _ERRORS]
                 listed.leaves.append(Leaf(path, row, pool, top, "", counts))
             return
         bound = tags.get("le", "")
@@ -265,7 +266,7 @@ class _File:
                 top = fields[0] if is_parent or _GROUP.fullmatch(fields[0]) else None
             if is_parent or _GROUP.fullmatch(fields[0]):
                 continue
-            counts = [_count(text) for text in [*fields[2:6], "", "", "", ""][:4]]
+            counts = [count_in(text) for text in [*fields[2:6], "", "", "", ""][:4]]
             if cls != "spares" and len(fields) < 5:
                 self.rejected.append(
                     (row, f"{len(fields)} columns, expected NAME STATE READ WRITE CKSUM; is it cut off?", "line", " ".join(fields))
@@ -344,17 +345,19 @@ class _File:
 
     def members(self) -> Iterator[dict[str, Any]]:
         """An inventory record per drive, where a look finds other members than the one before it; a guess by what influx prints."""
-        for is_guessed, seen in enumerate(self._looks()):
+        for seen, is_guessed in zip(self._looks(), (False, True), strict=True):
             before: list[tuple[str, str, str]] | None = None
             for status in seen:
                 drives = Counter(leaf.vdev for leaf in status.leaves)
                 listed = [(leaf.name, leaf.group(drives[leaf.vdev]), leaf.cls) for leaf in status.leaves]
-                for leaf, (_, group, _) in zip(status.leaves, listed, strict=True) if listed != before else ():
+                if listed == before:
+                    continue
+                before = listed
+                for leaf, (_, group, _) in zip(status.leaves, listed, strict=True):
                     level = (leaf.top or "stripe").rpartition("-")[0] or "stripe"
                     role = "spare" if leaf.cls == "spares" else "data"
-                    place = {"raid_group_id": f"{self.host}/{group}", "is_group_guessed": bool(is_guessed), "host": self.host}
+                    place = {"raid_group_id": f"{self.host}/{group}", "is_group_guessed": is_guessed, "host": self.host}
                     yield {**self._record(leaf, status.at), **place, "role": role, "raid_level": level, "valid_from": status.at}
-                before = listed
 
     def health(self) -> Iterator[dict[str, Any]]:
         """The pool's counts of each drive since it was cleared, the last of a day: errors, and I/Os slower than `zio_slow_io_ms`."""
@@ -379,7 +382,3 @@ class _File:
                 detail = "zfs: scrub" if work == "scrub" else "zfs: resilver, expansion or removal"
                 record = {**self._record(leaves[name], ended or begun), "event_type": work, "occurred_at": begun, "ended_at": ended}
                 yield {**record, "detail": detail}
-
-
-def _count(text: str) -> int | None:
-    return int(text) if text.isdecimal() and len(text) < 16 else None

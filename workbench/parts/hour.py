@@ -65,7 +65,7 @@ def bench_full_hour(setting: Setting) -> Section:
             "",
             *lines,
             "",
-            f"Once alerts are told, `build` makes what looks at the two days: {later.seconds:.1f} s, {later.cpu_seconds:.1f} CPU s.",
+            f"`build` afterwards makes the relations of each day, over both days: {later.seconds:.1f} s, {later.cpu_seconds:.1f} CPU s.",
         ],
         bounds,
     )

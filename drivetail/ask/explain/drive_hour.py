@@ -15,6 +15,9 @@ delivered.collected_at desc nulls last, delivered.drive_id
 """
 """Which record of a drive-hour counts, as in int_drive_hours__identified: one with enough coverage, then by source precedence."""
 
+IS_VALID = "coalesce(described.valid_from_utc <= $at, true) and coalesce(described.valid_to_utc > $at, true)"
+"""Whether a period of dim_drive_periods covers the hour."""
+
 COUNTED = ("min_coverage", "read_ios", "write_ios", "read_latency_us", "write_latency_us", "file", "row_no")
 """Columns that a row of the RAID-hour takes from the record that counts."""
 
@@ -102,12 +105,11 @@ class DriveHour:
         """The rows of the RAID-hour, and where inventory has each drive."""
         return fetch(
             self.connection,
-            """
+            f"""
             select measured.*, described.raid_group_id as inventory_raid_group_id
             from intermediate.int_drive_hours as measured
             left join marts.dim_drive_periods as described
-                on measured.drive_id = described.drive_id
-                and coalesce(described.valid_from_utc <= $at, true) and coalesce(described.valid_to_utc > $at, true)
+                on measured.drive_id = described.drive_id and {IS_VALID}
             where measured.raid_group_id = $group and measured.hour_utc = $at
             order by measured.latency_us nulls last, measured.drive_id
             """,
@@ -118,15 +120,14 @@ class DriveHour:
         """Data drives that inventory places here in this hour and that have no row here."""
         return fetch(
             self.connection,
-            """
+            f"""
             with elsewhere as (
                 select drive_id, raid_group_id from intermediate.int_drive_hours where hour_utc = $at
             )
             select described.drive_id, described.role, elsewhere.raid_group_id as reports_from
             from marts.dim_drive_periods as described
             left join elsewhere on described.drive_id = elsewhere.drive_id
-            where described.raid_group_id = $group
-                and coalesce(described.valid_from_utc <= $at, true) and coalesce(described.valid_to_utc > $at, true)
+            where described.raid_group_id = $group and {IS_VALID}
                 and described.role = 'data' and elsewhere.raid_group_id is distinct from $group
             order by described.drive_id
             """,

@@ -8,7 +8,7 @@ with drive_days as (
         raid_group_id,
         min(hour_utc) as first_hour_utc,
         max(hour_utc) as last_hour_utc,
-        -- of the last hour that declares one: max_by of texts takes a quarter of the aggregation of a day
+        -- kind of the last hour that declares one. max_by is not used: over texts it costs a quarter of this aggregation
         case max(case when declared_kind is not null then hour_utc end)
 {%- for kind in ('disk', 'ssd') %}
             when max(case when declared_kind = '{{ kind }}' then hour_utc end) then '{{ kind }}'

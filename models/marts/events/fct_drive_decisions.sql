@@ -12,8 +12,7 @@ with decisions as (
     from {{ ref('stg_raw__decisions') }} as decisions
     left join {{ ref('dim_drive_periods') }} as described
         on decisions.drive_id = described.drive_id
-        and coalesce(described.valid_from_utc <= decisions.hour_utc, true)
-        and coalesce(described.valid_to_utc > decisions.hour_utc, true)
+        and {{ is_valid_at('described', 'decisions.hour_utc') }}
     left join {{ ref('dim_drives') }} as drives on decisions.drive_id = drives.drive_id
 ),
 

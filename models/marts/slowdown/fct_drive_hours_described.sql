@@ -35,5 +35,4 @@ select
 from {{ ref('fct_drive_hours') }} as drive_hours
 left join {{ ref('dim_drive_periods') }} as periods
     on drive_hours.drive_id = periods.drive_id
-    and coalesce(drive_hours.hour_utc >= periods.valid_from_utc, true)
-    and coalesce(drive_hours.hour_utc < periods.valid_to_utc, true)
+    and {{ is_valid_at('periods', 'drive_hours.hour_utc') }}
