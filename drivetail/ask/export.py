@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
-import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +13,7 @@ import duckdb
 from engine.execute import limit_memory
 from engine.read import NOT_ASKED, QueryError, fetch, first_line, not_asked, publication_of
 from engine.warehouse import Warehouse, quoted
-from ingest.raw.durable import sync, sync_tree
+from ingest.raw.durable import left_by_killed_calls, remove, sync, sync_tree
 
 STORAGE_VERSION = "v1.0.0"
 """The oldest that DuckDB 2.0.0 writes."""
@@ -126,7 +124,7 @@ def _draft_of(out: Path) -> Iterator[Path]:
     Remains of killed calls are removed first; the file that `out` held before one of them only once something is in its place.
     """
     draft, last = (out.with_name(f".{out.name}.{os.getpid()}.{what}") for what in ("draft", "last"))
-    _remove(_left_by_killed_calls(out, "draft"))
+    remove(left_by_killed_calls(out, "draft"))
     try:
         yield draft
         if draft.is_dir():
@@ -137,31 +135,6 @@ def _draft_of(out: Path) -> Iterator[Path]:
             sync(draft)
         os.replace(draft, out)
         sync(out.parent)
-        _remove(_left_by_killed_calls(out, "last"))
+        remove(left_by_killed_calls(out, "last"))
     finally:
-        _remove([draft, last, draft.with_name(f"{draft.name}.wal")])
-
-
-def _left_by_killed_calls(out: Path, what: str) -> list[Path]:
-    """The drafts for a place (what: `draft`, with the logs beside them; or `last`) of processes that have ended."""
-    name = re.compile(rf"\.{re.escape(out.name)}\.(\d+)\.{what}(\..*)?")
-    found = ((name.fullmatch(path.name), path) for path in out.parent.iterdir())
-    return [path for match, path in found if match and not _is_alive(int(match[1]))]
-
-
-def _is_alive(pid: int) -> bool:
-    """Whether another process has this id. In a container, one that was killed may have had ours."""
-    if pid == os.getpid():
-        return False
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
-        pass
-    return True
-
-
-def _remove(paths: Iterable[Path]) -> None:
-    for path in paths:
-        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+        remove([draft, last, draft.with_name(f"{draft.name}.wal")])

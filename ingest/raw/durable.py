@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 
@@ -31,8 +34,9 @@ def put_folder(draft: Path, target: Path) -> None:
 
 
 def replace_file(path: Path, content: str | bytes) -> Path:
-    """Write a file in one step: a reader sees the old one or the new one. Returns: the file."""
+    """Write a file in one step: a reader sees the old one or the new one. Drafts of killed calls are removed. Returns: the file."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    remove(left_by_killed_calls(path, "draft"))
     draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
     try:
         draft.write_bytes(content) if isinstance(content, bytes) else draft.write_text(content, encoding="utf-8")
@@ -42,3 +46,29 @@ def replace_file(path: Path, content: str | bytes) -> Path:
     finally:
         draft.unlink(missing_ok=True)
     return path
+
+
+def left_by_killed_calls(out: Path, what: str) -> list[Path]:
+    """The files `.NAME.PID.what` (with logs beside them) for a place, of processes that have ended."""
+    name = re.compile(rf"\.{re.escape(out.name)}\.(\d+)\.{what}(\..*)?")
+    found = ((name.fullmatch(path.name), path) for path in out.parent.iterdir())
+    return [path for match, path in found if match and not _is_alive(int(match[1]))]
+
+
+def _is_alive(pid: int) -> bool:
+    """Whether another process has this id. In a container, one that was killed may have had ours."""
+    if pid == os.getpid():
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        pass
+    return True
+
+
+def remove(paths: Iterable[Path]) -> None:
+    """Remove files and folders, those that are gone already too."""
+    for path in paths:
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
