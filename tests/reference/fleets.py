@@ -12,7 +12,6 @@ import io
 import json
 import math
 import random
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -21,10 +20,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from .reference import DRIVE_HOURS, HOUR, SCHEMAS, floor_hour
+from .reference import HOUR, SCHEMAS, floor_hour
 
 Record = dict[str, Any]
 Records = tuple[list[Record], list[Record], list[Record]]  # (drive_hours, drives, drive_events)
+KINDS = ("drive_hours", "drives", "drive_events")
 FORMATS = ("parquet", "parquet_tz", "csv", "csv.gz", "ndjson")
 HOWS = ("at_once", "hourly", "shuffled")
 STEP = 250.0  # us; latencies are multiples of it, so that a slowdown of exactly 1.5 or 2.0 occurs
@@ -50,6 +50,11 @@ class Fleet:
     def records(self) -> Records:
         """Everything: (drive_hours, drives, drive_events)."""
         return join(self.base, self.late, self.bad, self.repeats)
+
+
+def blank(kind: str, **values: Any) -> Record:
+    """A record of a kind with these values and nothing else."""
+    return dict.fromkeys(SCHEMAS[kind]) | values
 
 
 def join(*parts: Records) -> Records:
@@ -81,13 +86,14 @@ def write_bundle(records: Records, folder: Path, format: str) -> Path:
     hold the folder's name, so they are unique over the deliveries of a fleet; calling again adds files.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    for kind, rows in zip(("drive_hours", "drives", "drive_events"), records, strict=True):
-        if rows:
-            write_file(kind, rows, folder, format)
+    for kind, rows in zip(KINDS, records, strict=True):
+        write_file(kind, rows, folder, format)
     return folder
 
 
-def write_file(kind: str, rows: list[Record], folder: Path, format: str) -> Path:
+def write_file(kind: str, rows: list[Record], folder: Path, format: str) -> None:
+    if not rows:
+        return
     columns = [
         column for column in SCHEMAS[kind] if column in REQUIRED[kind] or any(row.get(column) is not None for row in rows)
     ]  # fmt: skip
@@ -107,7 +113,6 @@ def write_file(kind: str, rows: list[Record], folder: Path, format: str) -> Path
     else:
         content = csv_text(rows, columns, with_zone=format == "csv", with_extra=format == "csv.gz").encode("utf-8")
         path.write_bytes(gzip.compress(content, mtime=0) if format == "csv.gz" else content)
-    return path
 
 
 def write_parquet(kind: str, rows: list[Record], columns: list[str], path: Path, with_zone: bool) -> None:
@@ -180,11 +185,7 @@ class Drive:
     attributes: Record = field(default_factory=dict)
 
     def group_at(self, number: int) -> str:
-        group = self.group
-        for since, to in self.moves:
-            if number >= since:
-                group = to
-        return group
+        return next((to for since, to in reversed(self.moves) if number >= since), self.group)
 
 
 FACTORS = (1.5, 1.5, 1.75, 2.0, 2.0, 2.0, 2.5, 3.0, 4.0, 5.0, 8.0, 20.0)
@@ -371,8 +372,7 @@ class Maker:
         rng = self.rng
         h = self.start + number * HOUR
         group = drive.group_at(number)
-        row: Record = dict.fromkeys(DRIVE_HOURS)
-        row |= {"hour_utc": h, "drive_id": drive.id, "raid_group_id": group}
+        row = blank("drive_hours", hour_utc=h, drive_id=drive.id, raid_group_id=group)
         if drive.factor >= 1.5:
             drive.slow.append(h)
         if drive.is_merged or self.chance(0.02):
@@ -479,13 +479,8 @@ class Maker:
         for number in range(first, first + 26):
             for drive in range(12):
                 latency = 2000.0 + STEP * rng.choice((0, 0, 0, 1, 1, 2)) if drive else 2000.0 * rng.choice((1, 1, 1.5, 3, 15, 16, 100, 100))
-                row: Record = dict.fromkeys(DRIVE_HOURS)
-                row |= {
-                    "hour_utc": self.start + number * HOUR,
-                    "drive_id": f"w{drive:02d}",
-                    "raid_group_id": "w-wide",
-                    "latency_us": latency,
-                }
+                at = self.start + number * HOUR
+                row = blank("drive_hours", hour_utc=at, drive_id=f"w{drive:02d}", raid_group_id="w-wide", latency_us=latency)
                 if drive == 1 and rng.random() < 0.1:
                     row["latency_us"] = 200_000.0
                 if rng.random() > 0.03:
@@ -499,20 +494,10 @@ class Maker:
         return self.start + int(number) * HOUR + timedelta(minutes=minutes)
 
     def _period(self, drive: Drive, valid_from: datetime | None, valid_to: datetime | None, **changes: Any) -> Record:
-        period: Record = dict.fromkeys(SCHEMAS["drives"])
-        period |= drive.attributes
-        period |= {
-            "drive_id": drive.id,
-            "raid_group_id": drive.group,
-            "role": drive.role,
-            "kind": drive.kind,
-            "slot": drive.slot,
-            "deployed_on": drive.deployed_on,
-            "valid_from": valid_from,
-            "valid_to": valid_to,
-            "collected_at": self.start - 50 * timedelta(days=1) + timedelta(minutes=self.rng.randint(0, 999)),
-        }
-        return period | changes
+        own = {"drive_id": drive.id, "raid_group_id": drive.group, "role": drive.role, "kind": drive.kind, "slot": drive.slot}
+        own |= {"deployed_on": drive.deployed_on, "valid_from": valid_from, "valid_to": valid_to}
+        own["collected_at"] = self.start - timedelta(days=50) + timedelta(minutes=self.rng.randint(0, 999))
+        return blank("drives") | drive.attributes | own | changes
 
     def _inventory(self) -> None:
         rng = self.rng
@@ -589,8 +574,7 @@ class Maker:
     # ---- events
 
     def _event(self, drive_id: str, occurred_at: datetime, event_type: str, **more: Any) -> None:
-        event: Record = dict.fromkeys(SCHEMAS["drive_events"])
-        event |= {"occurred_at": occurred_at, "drive_id": drive_id, "event_type": event_type}
+        event = blank("drive_events", occurred_at=occurred_at, drive_id=drive_id, event_type=event_type)
         if not self.chance(0.2):
             event["collected_at"] = occurred_at + timedelta(minutes=self.rng.randint(1, 90))
         self.events.append(event | more)
@@ -674,9 +658,8 @@ class Maker:
             h = rng.choice(drive.slow)
             begun = h + timedelta(minutes=rng.choice((-60, -30, 0, 20, 59)))
             ended = rng.choice((None, begun + timedelta(minutes=10), h, h + HOUR, h + timedelta(hours=rng.randint(2, 20)), begun))
-            event: Record = dict.fromkeys(SCHEMAS["drive_events"])
-            event |= {"occurred_at": begun, "drive_id": drive.id, "event_type": "maintenance", "ended_at": ended, "collected_at": begun}
-            self.events.append(event)
+            work = {"drive_id": drive.id, "event_type": "maintenance", "occurred_at": begun, "ended_at": ended, "collected_at": begun}
+            self.events.append(blank("drive_events", **work))
 
     # ---- conflicts, bad rows
 
@@ -751,9 +734,7 @@ def deliveries(fleet: Fleet, how: str, folder: Path, rng: random.Random) -> tupl
     events twice). -> (bundle folders in the order of ingest, indexes of folders after which a build should be run; the last always).
     All three hold the same records but for exact repeats; bad records are in each exactly once.
     """
-    makers: dict[str, Callable[[Fleet, random.Random], list[Records]]] = {
-        "at_once": _at_once, "hourly": _hourly, "shuffled": _shuffled,
-    }  # fmt: skip
+    makers = {"at_once": _at_once, "hourly": _hourly, "shuffled": _shuffled}
     bundles = [bundle for bundle in makers[how](fleet, rng) if any(bundle)]
     folders = [_write(bundle, folder / f"{how}_{number:03d}", rng) for number, bundle in enumerate(bundles)]
     builds = sorted({*rng.sample(range(len(folders)), min(3, len(folders))), len(folders) - 1})
@@ -762,12 +743,11 @@ def deliveries(fleet: Fleet, how: str, folder: Path, rng: random.Random) -> tupl
 
 def _write(bundle: Records, folder: Path, rng: random.Random) -> Path:
     """One bundle; each kind in a format of its own, big ones split over several files and formats."""
-    for kind, rows in enumerate(bundle):
+    folder.mkdir(parents=True)
+    for kind, rows in zip(KINDS, bundle, strict=True):
         parts = 3 if len(rows) > 600 else 1
         for part in range(parts):
-            chosen: list[list[Record]] = [[], [], []]
-            chosen[kind] = rows[part::parts]
-            write_bundle((chosen[0], chosen[1], chosen[2]), folder, rng.choice(FORMATS))
+            write_file(kind, rows[part::parts], folder, rng.choice(FORMATS))
     return folder
 
 

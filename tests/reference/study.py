@@ -347,10 +347,7 @@ class Populations:
 
     def ages(self, kind: str) -> list[Item]:
         """Age year of each drive at its first valid hour (5.2); drives of unknown or negative age left out."""
-        first: dict[str, Record] = {}
-        for row in self.drive_hours(kind):
-            if row["drive_id"] not in first or row["hour_utc"] < first[row["drive_id"]]["hour_utc"]:
-                first[row["drive_id"]] = row
+        first = {row["drive_id"]: row for row in sorted(self.drive_hours(kind), key=lambda row: row["hour_utc"], reverse=True)}
         return [(self.drive_cluster(drive), row["age_year"]) for drive, row in first.items() if row["age_year"] is not None]
 
     def has_cell(self, drive: str, cell: str) -> bool:
@@ -359,11 +356,11 @@ class Populations:
 
     def vendors(self, kind: str, cell: str) -> list[str]:
         """Vendors of that flash cell, most drives first. CHOICE: A is the first, B the second; ties by name."""
-        drives = Counter(row["vendor"] for row in self.drives(kind) if self.has_cell(row["drive_id"], cell) and row["vendor"] is not None)
+        drives = Counter(vendor for _, vendor in self.vendor_drives(kind, cell))
         return sorted(drives, key=lambda vendor: (-drives[vendor], vendor.encode("utf-8")))
 
     def vendor_drives(self, kind: str, cell: str) -> list[Item]:
-        return self.by_drive(kind, "vendor", lambda row: self.has_cell(row["drive_id"], cell) and row["vendor"] is not None)
+        return [item for item in self.by_drive(kind, "vendor", lambda row: self.has_cell(row["drive_id"], cell)) if item[1] is not None]
 
     def cell_slowdowns(self, kind: str, cell: str) -> list[Item]:
         return self.slowdowns(kind, lambda row: self.has_cell(row["drive_id"], cell))
@@ -494,38 +491,37 @@ def nanoseconds(latency_us: float) -> int:
     return math.floor(latency_us * 1000 + 0.5)
 
 
-def is_multiple(latency_us: float, median_us: float, halves: tuple[int, ...]) -> bool:
+def is_multiple(latency_us: float, median_us: float, *halves: int) -> bool:
     """Whether latency is one of halves/2 times the median, in whole nanoseconds (3.13)."""
     ours, middle = nanoseconds(latency_us), nanoseconds(median_us)
     return middle > 0 and any(2 * ours == half * middle for half in halves)
 
 
+def is_exact(row: Record) -> bool:
+    """A drive-hour at exactly 1.5, 2 or 3 times the median."""
+    return is_multiple(row["latency_us"], row["median_latency_us"], 3, 4, 6)
+
+
 def exact_tails(p: Populations, kind: str) -> Estimate:
     """VST-01: RAID-hours whose slowest drive is exactly at twice the median."""
     items = [
-        (row["raid_group_id"], is_multiple(p.latency[(row["slowest_drive_id"], row["hour_utc"])], row["median_latency_us"], (4,)))
+        (row["raid_group_id"], is_multiple(p.latency[(row["slowest_drive_id"], row["hour_utc"])], row["median_latency_us"], 4))
         for row in p.raid_hours(kind)
     ]
     return share(items, bool)
 
 
-def exact_hours(p: Populations, kind: str) -> list[Record]:
-    return [row for row in p.drive_hours(kind) if is_multiple(row["latency_us"], row["median_latency_us"], (3, 4, 6))]
-
-
 def exact_slowdowns(p: Populations, kind: str) -> Estimate:
-    """VST-02: drive-hours at exactly 1.5, 2 or 3 times the median."""
-    return share(
-        [(row["raid_group_id"], is_multiple(row["latency_us"], row["median_latency_us"], (3, 4, 6))) for row in p.drive_hours(kind)],
-        bool,
-    )
+    """VST-02."""
+    return share([(row["raid_group_id"], is_exact(row)) for row in p.drive_hours(kind)], bool)
 
 
 def exact_ticks(p: Populations, kind: str) -> Estimate:
     """VST-03: of those, both latencies multiples of 250 us. CHOICE: a share in percent, though the paper's cell is in microseconds."""
     items = [
         (row["raid_group_id"], all(nanoseconds(row[column]) % TICK_NS == 0 for column in ("latency_us", "median_latency_us")))
-        for row in exact_hours(p, kind)
+        for row in p.drive_hours(kind)
+        if is_exact(row)
     ]
     return share(items, bool, verdict="not comparable")
 
@@ -579,13 +575,13 @@ def no_correlation(p: Populations, kind: str) -> Estimate:
     drive-hours; classes that expect fewer than 10 slow drive-hours, or are alone, are left out; no data when none is left.
     """
     hours = p.drive_hours(kind)
-    slow = sum(1 for row in hours if row["is_slow"])
+    slow = slow_hours(p, kind)
     distances, holds = [], []
     for attribute in ("capacity_bytes", "rpm", "interface"):
         classes: dict[Any, list[float]] = defaultdict(list)
         for row in hours:
-            if p.drive[row["drive_id"]][attribute] is not None:
-                classes[p.drive[row["drive_id"]][attribute]].append(row["slowdown"])
+            classes[p.drive[row["drive_id"]][attribute]].append(row["slowdown"])
+        classes.pop(None, None)
         for name, values in classes.items():
             rest = [value for other, others in classes.items() if other != name for value in others]
             if not rest or Fraction(len(values) * slow, len(hours)) < FEWEST_EVENTS:
@@ -626,15 +622,7 @@ def digits(p: Populations, kind: str, low: float, high: float) -> Estimate:
 
 
 def slow_hours(p: Populations, kind: str) -> int:
-    return sum(1 for row in p.drive_hours(kind) if row["is_slow"])
-
-
-def tail_hours(p: Populations, kind: str) -> int:
-    return sum(1 for row in p.raid_hours(kind) if row["is_tail_hour"])
-
-
-def vendor_count(p: Populations, kind: str, cell: str) -> Estimate:
-    return count(len(p.vendors(kind, cell)))
+    return sum(row["is_slow"] for row in p.drive_hours(kind))
 
 
 def vendor_share(p: Populations, kind: str, rank: int) -> Estimate:
@@ -670,7 +658,7 @@ MEASURES: dict[str, Measure] = {
     **_each("T1-15 T1-16", lambda p, kind: count(slow_hours(p, kind))),
     **_each("T1-17 T1-18 F01-01 F01-02 F01-14 F01-15", lambda p, kind: share(p.slowdowns(kind), at_least(2))),
     **_each("T1-19 T1-20 TXT-008 TXT-009", lambda p, kind: count(len(p.raid_hours(kind)))),
-    **_each("T1-21 T1-22", lambda p, kind: count(tail_hours(p, kind))),
+    **_each("T1-21 T1-22", lambda p, kind: count(sum(row["is_tail_hour"] for row in p.raid_hours(kind)))),
     **_each("T1-23 T1-24 F02-01 F02-02 F02-07 F02-08 F03-01 F03-04", lambda p, kind: share(p.tails(kind, 1), at_least(2))),
     **_each("TXT-003", mean_duration),
     **_each("TXT-010", lambda p, kind: raid_level(p, kind, "raid6")),
@@ -725,8 +713,8 @@ MEASURES: dict[str, Measure] = {
     **_each("F11-04 F11-05", lambda p, kind: share(p.by_drive(kind, "model"), lambda model: model is not None)),
     **_each("F11-06", lambda p, kind: cell_share(p, kind, "SLC")),
     **_each("F11-07", lambda p, kind: cell_share(p, kind, "MLC")),
-    **_each("F11-08", lambda p, kind: vendor_count(p, kind, "SLC")),
-    **_each("F11-09", lambda p, kind: vendor_count(p, kind, "MLC")),
+    **_each("F11-08", lambda p, kind: count(len(p.vendors(kind, "SLC")))),
+    **_each("F11-09", lambda p, kind: count(len(p.vendors(kind, "MLC")))),
     **_each("F12-01", lambda p, kind: vendor_share(p, kind, 1)),
     **_each("F12-02", lambda p, kind: vendor_share(p, kind, 2)),
     **_each("F12-03", lambda p, kind: share(p.vendor_slowdowns(kind, "MLC", 2), below(1.5))),
@@ -766,14 +754,14 @@ QUANTILES = {"90th": "0.90", "95th": "0.95", "99th": "0.99", "99.9th": "0.999", 
 
 def table_3a(p: Populations, kind: str, metric: str) -> Estimate:
     """`Table 3a: slowdown S_i at the 90th percentile; ...`"""
-    found = re.search(r"(S_i|T1) at the (\S+) percentile", metric)
-    return percentile(tail_or_slowdown(p, kind, "Si" if found[1] == "S_i" else "T1"), QUANTILES[found[2]])
+    name, q = re.search(r"(S_i|T1) at the (\S+) percentile", metric).groups()
+    return percentile(tail_or_slowdown(p, kind, name.replace("_", "")), QUANTILES[q])
 
 
 def table_3b(p: Populations, kind: str, metric: str) -> Estimate:
     """`Table 3b: percentile reached at S_i = 1.2x; ...` CHOICE: T3B-07 too is P(T1 < 2), as PI-01 compares."""
-    found = re.search(r"reached at (S_i|T1) = ([0-9.]+)x", metric)
-    return share(tail_or_slowdown(p, kind, "Si" if found[1] == "S_i" else "T1"), below(float(found[2])))
+    name, x = re.search(r"reached at (S_i|T1) = ([0-9.]+)x", metric).groups()
+    return share(tail_or_slowdown(p, kind, name.replace("_", "")), below(float(x)))
 
 
 def duration_percentile(p: Populations, kind: str, q: str) -> Estimate:
