@@ -10,30 +10,16 @@ import polars as pl
 import pytest
 
 import simulate as sim
+from ingest.contract.fleet import CONTRACT
+from ingest.contract.values import EVENT_TYPES
 from simulate.awkward import PLANTED_CASES
 from simulate.groups import make_group
 from simulate.parameters import MAXIMUM_NUMBERS, meanings, number_count
 from simulate.shelves import shelf_episodes
 from simulate.streams import Dealer, places
 
-DRIVE_HOUR_COLUMNS = {
-    "hour_utc": pl.Datetime("us"),
-    "drive_id": pl.String,
-    "raid_group_id": pl.String,
-    "read_ios": pl.Int64,
-    "write_ios": pl.Int64,
-    "read_latency_us": pl.Float64,
-    "write_latency_us": pl.Float64,
-    "read_blocks": pl.Int64,
-    "write_blocks": pl.Int64,
-    "block_bytes": pl.Int64,
-    "coverage": pl.Float64,
-    "collected_at": pl.Datetime("us"),
-}
-EVENT_TYPES = {
-    *("unplug", "replug", "replacement", "not_spinning", "not_responding", "response_timeout"),
-    *("scsi_timeout", "media_error", "rebuild", "scrub", "maintenance", "other"),
-}
+NOT_SIMULATED = {"read_latency_per_block_us", "write_latency_per_block_us", "latency_us", "io_count", "bytes"}
+DRIVE_HOUR_COLUMNS = {name: of for name, of in CONTRACT["drive_hours"].items() if name not in NOT_SIMULATED}
 
 
 def drive_hours(folder: Path) -> pl.DataFrame:
@@ -115,7 +101,7 @@ def test_inventory_and_events_keep_the_contract(busy_operators: Path) -> None:
     assert widths["width"].min() >= 3
     assert widths.filter(pl.col("width") > pl.when(kind="disk").then(26).otherwise(22)).is_empty()
     events = pl.read_parquet(busy_operators / "drive_events.parquet")
-    assert set(events["event_type"]) <= EVENT_TYPES
+    assert set(events["event_type"]) <= set(EVENT_TYPES)
     assert {"unplug", "replug", "replacement", "rebuild", "scrub"} <= set(events["event_type"])
     assert not events.select(pl.struct("drive_id", "occurred_at", "event_type").is_duplicated().any()).item()
     assert events.join(drives, on="drive_id", how="anti").is_empty()
@@ -210,21 +196,20 @@ def test_every_awkward_case_occurs_and_is_in_the_truth(tmp_path: Path) -> None:
     rows = drive_hours(tmp_path).with_columns(pl.col("hour_utc").cast(pl.Datetime("us")))
     truth = truth.with_columns(pl.col("hour_utc").cast(pl.Datetime("us")))
 
+    def noted(case: str) -> pl.DataFrame:
+        return truth.filter(pl.col("case") == case, pl.col("hour_utc").is_not_null()).select(key).unique()
+
     def shown(case: str) -> pl.DataFrame:
-        noted = truth.filter(pl.col("case") == case, pl.col("hour_utc").is_not_null()).select(key).unique()
-        assert noted.height
-        return rows.join(noted, on=key, how="semi")
+        assert noted(case).height
+        return rows.join(noted(case), on=key, how="semi")
 
-    def noted_count(case: str) -> int:
-        return truth.filter(pl.col("case") == case, pl.col("hour_utc").is_not_null()).select(key).unique().height
-
-    assert shown("duplicated").height == 2 * noted_count("duplicated") == 2 * shown("duplicated").unique().height
-    assert shown("conflicting").height == 2 * noted_count("conflicting") == shown("conflicting").unique().height
+    assert shown("duplicated").height == 2 * noted("duplicated").height == 2 * shown("duplicated").unique().height
+    assert shown("conflicting").height == 2 * noted("conflicting").height == shown("conflicting").unique().height
     assert shown("missing").is_empty()
     assert shown("late").is_empty()
     assert summary.late is not None
     late = drive_hours(summary.late)
-    assert late.height == noted_count("late")
+    assert late.height == noted("late").height
     assert late.filter(pl.col("collected_at") - pl.col("hour_utc") < pl.duration(hours=26)).is_empty()
     assert (shown("idle")["read_ios"] + shown("idle")["write_ios"]).sum() == 0
     assert set(shown("partly_observed")["coverage"]) == {0.3, 0.5, 0.8}
@@ -232,7 +217,7 @@ def test_every_awkward_case_occurs_and_is_in_the_truth(tmp_path: Path) -> None:
     bad = shown("nan").filter(
         ~pl.col("read_latency_us").is_finite() | (pl.col("read_latency_us") < 0) | pl.col("write_latency_us").is_null()
     )
-    assert bad.height == noted_count("nan")
+    assert bad.height == noted("nan").height
     moved = truth.filter(case="moved")["drive_id"][0]
     assert rows.filter(drive_id=moved)["raid_group_id"].n_unique() == 2
     assert pl.read_parquet(tmp_path / "drives.parquet").filter(drive_id=moved)["valid_to"].null_count() == 1
