@@ -24,35 +24,27 @@ from engine.projects import projects
 from workbench.commit import ROOT, current_commit
 from workbench.parts import PAPER_DAYS, Section, Setting
 from workbench.parts.check import bench_check
-from workbench.parts.console import bench_console
 from workbench.parts.day import bench_day
 from workbench.parts.decisions import bench_decisions
 from workbench.parts.hour import bench_hour
-from workbench.parts.questions import bench_commands, bench_questions
-from workbench.parts.relations import bench_relations
+from workbench.parts.month import bench_month
+from workbench.parts.questions import bench_commands
 from workbench.parts.report import bench_report
 from workbench.parts.scale import bench_scale
-from workbench.parts.sources import bench_sources
-from workbench.parts.spark import bench_spark, bench_spark_day
-from workbench.parts.study import bench_study
+from workbench.parts.spark import bench_spark
 
 RESULTS = ROOT / "docs" / "results" / "bench.md"
 PARTS: dict[str, Callable[[Setting], list[Section]]] = {
     "day": bench_day,
     "hour": bench_hour,
+    "month": bench_month,
     "scale": bench_scale,
-    "study": bench_study,
-    "relations": bench_relations,
-    "questions": bench_questions,
     "commands": bench_commands,
     "check": bench_check,
-    "console": bench_console,
     "report": bench_report,
-    "sources": bench_sources,
     "decisions": bench_decisions,
     **{name: part for project in projects() for name, part in project.benches().items()},
     "spark": bench_spark,
-    "spark-day": bench_spark_day,
 }
 
 

@@ -34,8 +34,8 @@ class Setting:
 
     @property
     def month_days(self) -> int:
-        """Days of the smaller fleet: full size gives 44 million drive-hours in all but the last."""
-        return 5 if self.small else 40
+        """Days of the smaller fleet: full size gives 38 million drive-hours."""
+        return 4 if self.small else 34
 
     @property
     def histories(self) -> tuple[int, ...]:

@@ -1,11 +1,10 @@
-"""The console, on the demo and on 9 million drive-hours: each page for one reader, then fifty readers at once, and the memory of its server."""
+"""The console: each page for one reader, then fifty readers at once, and the memory of its server."""
 
 from __future__ import annotations
 
 import os
 import re
 import secrets
-import shutil
 import statistics
 import subprocess
 import sys
@@ -18,9 +17,7 @@ from pathlib import Path
 import duckdb
 
 from workbench.commit import ROOT
-from workbench.measure import DRIVETAIL, measure, simulate
-from workbench.parts import Bound, Section, Setting
-from workbench.parts.hour import month
+from workbench.parts import Bound
 
 READERS = 50
 ROUNDS = 4
@@ -58,29 +55,7 @@ def cpu_seconds(process: int) -> float:
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
-def large(setting: Setting) -> Path:
-    """A warehouse of the first days of the smaller fleet: full size gives 9 million drive-hours."""
-    folder, warehouse = month(setting)[0], setting.work / "console-warehouse"
-    simulate(folder, *setting.month_fleet, setting.month_days)
-    days = sorted(folder.glob("drive_hours*.parquet"))[: setting.relation_days[0]]
-    shutil.rmtree(warehouse, ignore_errors=True)
-    measure(DRIVETAIL, "ingest", "bundle", folder / "drives.parquet", folder / "drive_events.parquet", *days, "--warehouse", warehouse)
-    measure(DRIVETAIL, "build", "--warehouse", warehouse)
-    return warehouse
-
-
-def bench_console(setting: Setting) -> list[Section]:
-    """On the demo, and on the large warehouse."""
-    demo = setting.work / "demo"
-    if not list(demo.rglob("warehouse.duckdb")):
-        shutil.rmtree(demo, ignore_errors=True)
-        measure(DRIVETAIL, "demo", "--out", demo)
-    small = served(next(path.parent for path in demo.rglob("warehouse.duckdb")), setting, "the demo", 0.15, 0.5)
-    more = served(large(setting), setting, "9 M drive-hours", 0.3, 1.0)
-    return [Section("The console", [*small[0], *more[0]], [*small[1], *more[1]])]
-
-
-def served(warehouse: Path, setting: Setting, name: str, median: float, slowest: float) -> tuple[list[str], list[Bound]]:
+def served(warehouse: Path, repetitions: int, name: str, median: float, slowest: float) -> tuple[list[str], list[Bound]]:
     """`drivetail serve` in a process of its own: what was measured, and its bounds."""
     asked, began = pages(warehouse), time.perf_counter()
     server = subprocess.Popen(
@@ -99,7 +74,7 @@ def served(warehouse: Path, setting: Setting, name: str, median: float, slowest:
         ready, before = time.perf_counter() - began, cpu_seconds(server.pid)
         first = read(address, asked)
         cpu = cpu_seconds(server.pid) - before
-        again = [seconds for _ in range(setting.repetitions) for seconds in read(address, asked)]
+        again = [seconds for _ in range(repetitions) for seconds in read(address, asked)]
         with ThreadPoolExecutor(READERS) as pool:
             crowd = [seconds for one in pool.map(lambda _: read(address, asked[:ROUNDS] * 2), range(READERS)) for seconds in one]
         peak = int(re.findall(r"VmHWM:\s+(\d+)", Path(f"/proc/{server.pid}/status").read_text())[0]) / 1024

@@ -19,7 +19,7 @@ import duckdb
 from workbench.commit import ROOT
 from workbench.measure import DRIVETAIL, Cost, measure, simulate
 from workbench.parts import Bound, Section, Setting
-from workbench.parts.day import fleet as paper_day
+from workbench.parts.day import fleet
 from workbench.spark_cluster import Cluster
 
 SKEW = 3
@@ -91,26 +91,15 @@ def digest(warehouse: Path) -> list[tuple[str, int, int]]:
 
 
 def bench_spark(setting: Setting) -> list[Section]:
-    """The day of a tenth of the paper's fleet: beside the whole one it says how much of Spark's time is the same for any day."""
-    disk_groups, ssd_groups = (max(1, groups // 10) for groups in setting.paper_fleet)
-    delivery = setting.work / f"{'small-' if setting.small else ''}day-over-10"
-    return bench_fleet("A tenth of the paper's day on Spark", delivery, (disk_groups, ssd_groups), setting)
-
-
-def bench_spark_day(setting: Setting) -> list[Section]:
-    """The day of the paper's fleet."""
-    return bench_fleet("The paper's day on Spark", paper_day(setting), setting.paper_fleet, setting)
-
-
-def bench_fleet(title: str, delivery: Path, groups: tuple[int, int], setting: Setting) -> list[Section]:
-    """Build a fleet's day on DuckDB, on Spark in one process, and on a cluster of two workers, each from nothing."""
+    """Build the day of the paper's fleet on DuckDB, on Spark in one process, and on a cluster of two workers, each from nothing."""
+    title = "The paper's day on Spark"
     if not find_spec("pyspark") or not shutil.which("java"):
         print(f"{title}: skipped, pyspark or Java is not installed (`make .venv/.spark`)", flush=True)
         return []
-    rows = simulate(delivery, *groups, 1)
+    rows = simulate(fleet(setting), *setting.paper_fleet, 1)
     warehouse, scratch = setting.work / "spark-warehouse", setting.work / "spark-scratch"
     shutil.rmtree(warehouse, ignore_errors=True)
-    measure(DRIVETAIL, "ingest", "bundle", delivery, "--warehouse", warehouse)
+    measure(DRIVETAIL, "ingest", "bundle", fleet(setting), "--warehouse", warehouse)
     runs: dict[str, Cost] = {}
     logs: dict[str, list[Stage]] = {}
     digests: dict[str, list[tuple[str, int, int]]] = {}
