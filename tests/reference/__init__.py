@@ -3,5 +3,5 @@
 from .compare import STUDY_RELATIONS
 from .reference import RELATIONS
 
-COVERED = frozenset({*RELATIONS, *STUDY_RELATIONS})
-"""Every mart that is computed a second time; test_marts_equal_reference.py compares them."""
+COVERED = frozenset({*RELATIONS, *STUDY_RELATIONS, "drive_actions"})
+"""Every mart that is computed a second time; the comparisons are test_marts_equal_reference.py and test_actions.py."""

@@ -15,17 +15,19 @@ from __future__ import annotations
 
 import csv
 import gzip
+import hashlib
 import io
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
-from itertools import pairwise
+from itertools import chain, combinations, pairwise
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 HOUR = timedelta(hours=1)
@@ -39,33 +41,58 @@ Record = dict[str, Any]
 # --------------------------------------------------------------------------------------------------------------------
 # The record kinds of contract section 2: columns in the contract's order, with their types.
 
-
-def columns(*runs: str) -> dict[str, str]:
-    """Turn "type name name ..." into {name: type}."""
-    return {name: kind for run in runs for kind, *names in [run.split()] for name in names}
-
-
-DRIVE_HOURS = columns(
-    "timestamp hour_utc",
-    "text drive_id raid_group_id",
-    "integer read_ios write_ios",
-    "real read_latency_us write_latency_us",
-    "integer read_blocks write_blocks block_bytes",
-    "real read_latency_per_block_us write_latency_per_block_us latency_us",
-    "integer io_count bytes",
-    "real coverage",
-    "timestamp collected_at",
-)
-DRIVE_EVENTS = columns(
-    "timestamp occurred_at", "text drive_id event_type raid_group_id slot", "timestamp ended_at", "text detail", "timestamp collected_at"
-)
-DRIVES = columns(
-    "text drive_id raid_group_id role kind slot vendor model firmware flash_cell",
-    "integer capacity_bytes rpm",
-    "text interface raid_level host enclosure site timezone",
-    "date deployed_on",
-    "timestamp valid_from valid_to collected_at",
-)
+DRIVE_HOURS = {
+    "hour_utc": "timestamp",
+    "drive_id": "text",
+    "raid_group_id": "text",
+    "read_ios": "integer",
+    "write_ios": "integer",
+    "read_latency_us": "real",
+    "write_latency_us": "real",
+    "read_blocks": "integer",
+    "write_blocks": "integer",
+    "block_bytes": "integer",
+    "read_latency_per_block_us": "real",
+    "write_latency_per_block_us": "real",
+    "latency_us": "real",
+    "io_count": "integer",
+    "bytes": "integer",
+    "coverage": "real",
+    "collected_at": "timestamp",
+}
+DRIVE_EVENTS = {
+    "occurred_at": "timestamp",
+    "drive_id": "text",
+    "event_type": "text",
+    "raid_group_id": "text",
+    "slot": "text",
+    "ended_at": "timestamp",
+    "detail": "text",
+    "collected_at": "timestamp",
+}
+DRIVES = {
+    "drive_id": "text",
+    "raid_group_id": "text",
+    "role": "text",
+    "kind": "text",
+    "slot": "text",
+    "vendor": "text",
+    "model": "text",
+    "firmware": "text",
+    "flash_cell": "text",
+    "capacity_bytes": "integer",
+    "rpm": "integer",
+    "interface": "text",
+    "raid_level": "text",
+    "host": "text",
+    "enclosure": "text",
+    "site": "text",
+    "timezone": "text",
+    "deployed_on": "date",
+    "valid_from": "timestamp",
+    "valid_to": "timestamp",
+    "collected_at": "timestamp",
+}
 SCHEMAS = {"drive_hours": DRIVE_HOURS, "drive_events": DRIVE_EVENTS, "drives": DRIVES}
 EVENT_TYPES = (
     "unplug", "replug", "replacement", "not_spinning", "not_responding", "response_timeout", "scsi_timeout", "media_error",
@@ -75,65 +102,77 @@ EVENT_TYPES = (
 # --------------------------------------------------------------------------------------------------------------------
 # The relations of contract section 3: columns with their types, key columns first in KEYS.
 
+
+def columns_of_types(**kinds: str) -> dict[str, str]:
+    """Turn type="name name ..." into {name: type}."""
+    return {name: kind for kind, names in kinds.items() for name in names.split()}
+
+
 RELATIONS: dict[str, dict[str, str]] = {
-    "dim_drives": columns(
-        "varchar drive_id kind vendor model firmware flash_cell interface host current_raid_group_id",
-        "bigint capacity_bytes rpm",
-        "date deployed_on",
-        "timestamp first_hour_utc last_hour_utc",
+    "dim_drives": columns_of_types(
+        varchar="drive_id kind vendor model firmware flash_cell interface host current_raid_group_id",
+        bigint="capacity_bytes rpm",
+        date="deployed_on",
+        timestamp="first_hour_utc last_hour_utc",
     ),
-    "dim_raid_groups": columns(
-        "varchar raid_group_id kind raid_level",
-        "bigint data_drive_count",
-        "timestamp first_hour_utc last_hour_utc",
-        "double duration_days",
+    "dim_raid_groups": columns_of_types(
+        varchar="raid_group_id kind raid_level host site",
+        bigint="data_drive_count host_count site_count",
+        timestamp="first_hour_utc last_hour_utc",
+        double="duration_days",
     ),
-    "fct_drive_hours": columns(
-        "varchar drive_id raid_group_id kind exclusion_reason",
-        "timestamp hour_utc",
-        "double latency_us median_latency_us slowdown coverage rate_imbalance io_size_bytes size_imbalance read_slowdown write_slowdown",
-        "boolean is_slow is_slow_15",
-        "bigint io_count age_year",
+    "fct_drive_hours": columns_of_types(
+        varchar="drive_id raid_group_id kind exclusion_reason",
+        timestamp="hour_utc",
+        double="latency_us median_latency_us slowdown coverage rate_imbalance io_size_bytes size_imbalance read_slowdown write_slowdown",
+        boolean="is_slow is_slow_15",
+        bigint="io_count age_year",
     ),
-    "fct_raid_hours": columns(
-        "varchar raid_group_id kind slowest_drive_id transition",
-        "timestamp hour_utc",
-        "bigint data_drive_count reporting_drive_count slow_drive_count raid_io_count",
-        "double median_latency_us tail_1 tail_2 tail_3 rio_degradation",
-        "boolean is_tail_hour is_tail_hour_15",
+    "fct_raid_hours": columns_of_types(
+        varchar="raid_group_id kind slowest_drive_id transition",
+        timestamp="hour_utc",
+        bigint="data_drive_count reporting_drive_count slow_drive_count raid_io_count",
+        double="median_latency_us tail_1 tail_2 tail_3 rio_degradation",
+        boolean="is_tail_hour is_tail_hour_15",
     ),
-    "fct_slowdown_intervals": columns(
-        "varchar drive_id raid_group_id kind severity",
-        "double threshold first_slowdown max_slowdown mean_slowdown",
-        "timestamp started_at ended_at unplugged_at",
-        "bigint interval_hours hours_until_stable wait_hours",
-        "boolean is_left_censored is_right_censored",
+    "fct_slowdown_intervals": columns_of_types(
+        varchar="drive_id raid_group_id kind severity",
+        double="threshold first_slowdown max_slowdown mean_slowdown",
+        timestamp="started_at ended_at unplugged_at",
+        bigint="interval_hours hours_until_stable wait_hours",
+        boolean="is_left_censored is_right_censored",
     ),
-    "fct_slowdown_arrivals": columns("varchar drive_id kind", "timestamp hour_utc previous_hour_utc", "bigint gap_hours"),
-    "fct_drive_slowness": columns(
-        "varchar drive_id kind",
-        "bigint drive_hours slow_hours interval_count window_drive_hours",
-        "double max_slowdown median_slowdown",
-        "boolean is_acute is_chronic",
+    "fct_slowdown_arrivals": columns_of_types(varchar="drive_id kind", timestamp="hour_utc previous_hour_utc", bigint="gap_hours"),
+    "fct_drive_slowness": columns_of_types(
+        varchar="drive_id kind",
+        bigint="drive_hours slow_hours interval_count window_drive_hours",
+        double="max_slowdown median_slowdown",
+        boolean="is_acute is_chronic",
     ),
-    "fct_drive_transitions": columns("varchar kind", "bigint normal to_slow slow_persist back_to_stable"),
-    "fct_drive_events": columns(
-        "varchar drive_id event_type kind raid_group_id",
-        "timestamp occurred_at",
-        "boolean is_in_population slow_within_window",
+    "fct_drive_transitions": columns_of_types(varchar="kind", bigint="normal to_slow slow_persist back_to_stable"),
+    "fct_drive_events": columns_of_types(
+        varchar="drive_id event_type kind raid_group_id",
+        timestamp="occurred_at",
+        boolean="is_in_population slow_within_window",
     ),
-    "fct_unplug_episodes": columns(
-        "varchar drive_id kind preceding_severity",
-        "timestamp unplugged_at replugged_at",
-        "double outage_hours",
-        "boolean is_in_population is_replugged is_replaced",
-        "bigint recur_hours",
+    "fct_unplug_episodes": columns_of_types(
+        varchar="drive_id kind preceding_severity",
+        timestamp="unplugged_at replugged_at",
+        double="outage_hours",
+        boolean="is_in_population is_replugged is_replaced",
+        bigint="recur_hours",
     ),
-    "rejected_records": columns("varchar file column", "bigint row"),
-    "ingested_files": columns(
-        "varchar source file sha256 status",
-        "timestamp ingested_at",
-        "bigint rows_delivered rows_accepted rows_rejected rows_duplicate rows_superseded",
+    "fct_slow_alerts": columns_of_types(
+        varchar="alert_id subject_type subject_id reason raid_group_id part_of",
+        timestamp="raised_at cleared_at reopened_at first_slow_hour_utc last_slow_hour_utc worst_hour_utc",
+        bigint="slow_hours imbalanced_hours load_known_hours drive_count episode_count",
+        double="median_slowdown max_slowdown latency_us median_latency_us",
+    ),
+    "rejected_records": columns_of_types(varchar="file column", bigint="row"),
+    "ingested_files": columns_of_types(
+        varchar="source file sha256 status",
+        timestamp="ingested_at",
+        bigint="rows_delivered rows_accepted rows_rejected rows_duplicate rows_superseded",
     ),
 }
 KEYS: dict[str, tuple[str, ...]] = {
@@ -147,6 +186,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "fct_drive_transitions": ("kind",),
     "fct_drive_events": ("drive_id", "occurred_at", "event_type"),
     "fct_unplug_episodes": ("drive_id", "unplugged_at"),
+    "fct_slow_alerts": ("subject_type", "subject_id", "reason", "raised_at"),
     "rejected_records": ("file", "row", "column"),
     "ingested_files": ("file",),
 }
@@ -190,8 +230,14 @@ def nearest_rank(values: Iterable[float], q: str) -> float | None:
 # Reading a bundle
 
 
-BAD = object()
-"""A value that could not be read as its column's type."""
+class _Bad:
+    """Marks a value that could not be read as its column's type."""
+
+    def __repr__(self) -> str:
+        return "BAD"
+
+
+BAD = _Bad()
 
 
 def parse(value: Any, kind: str) -> Any:
@@ -199,27 +245,57 @@ def parse(value: Any, kind: str) -> Any:
     if value is None or value == "":  # CSV has no other way to say null
         return None
     try:
+        if kind == "text":
+            return value if isinstance(value, str) else str(value)
+        if kind == "real":
+            return BAD if isinstance(value, bool) else float(value)
+        if kind == "integer":
+            return _parse_integer(value)
         if kind == "timestamp":
             return _parse_timestamp(value)
-        if kind == "date":
-            return value if isinstance(value, date) else date.fromisoformat(value)
-        return {"text": str, "real": float, "integer": int}[kind](value)
-    except ValueError:
+        return _parse_date(value)
+    except (ValueError, TypeError, OverflowError):
         return BAD
 
 
-def _parse_timestamp(value: datetime | str) -> datetime:
+def _parse_integer(value: Any) -> Any:
+    if isinstance(value, bool):
+        return BAD
+    if isinstance(value, int):
+        return value
+    if isinstance(value, str):
+        try:
+            return int(value)
+        except ValueError:
+            value = float(value)
+    return int(value) if value == math.floor(value) else BAD
+
+
+def _parse_timestamp(value: Any) -> datetime:
     """> start of the half-open UTC hour; a timestamp with an offset is converted"""
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return datetime(value.year, value.month, value.day)
     instant = value if isinstance(value, datetime) else datetime.fromisoformat(value)
-    return instant if instant.tzinfo is None else instant.astimezone(UTC).replace(tzinfo=None)
+    if instant.tzinfo is not None:
+        instant = instant.astimezone(UTC).replace(tzinfo=None)
+    return instant
+
+
+def _parse_date(value: Any) -> date:
+    if isinstance(value, datetime):
+        return value.date()
+    return value if isinstance(value, date) else date.fromisoformat(value)
+
+
+SUFFIXES = (".parquet", ".csv", ".csv.gz", ".csv.zst", ".ndjson")
 
 
 def files_of(folder: Path) -> list[tuple[str, Path]]:
-    """> A folder with any of three record kinds, ... : `drive_hours*`, `drive_events*`, `drives*`.  -> (kind, path)"""
+    """> A folder with any of three record kinds, each as .parquet, ... : `drive_hours*`, `drive_events*`, `drives*`.  -> (kind, path)"""
     found = []
     for path in sorted(Path(folder).iterdir()):
         for kind in SCHEMAS:
-            if path.name.startswith(kind):
+            if path.name.startswith(kind) and path.name.endswith(SUFFIXES):
                 found.append((kind, path))
     return found
 
@@ -231,6 +307,8 @@ def read_raw(path: Path) -> list[Record]:
     content = path.read_bytes()
     if path.name.endswith(".gz"):
         content = gzip.decompress(content)
+    elif path.name.endswith(".zst"):
+        content = pa.input_stream(str(path), compression="zstd").read()
     text = content.decode("utf-8")
     if ".csv" in path.name:
         return list(csv.DictReader(io.StringIO(text, newline="")))
@@ -379,13 +457,23 @@ class Landed:
         self.winners: dict[str, dict[tuple, Record]] = {kind: {} for kind in SCHEMAS}
         self.rejected: list[Record] = []
         self.files: list[Record] = []
+        self.known_files: set[tuple[str, str]] = set()
 
     def take(self, folder: Path) -> None:
         """Ingest one bundle folder."""
         for kind, path in files_of(folder):
-            raw = read_raw(path)
-            account = {"file": path.name, "rows_delivered": len(raw), "rows_rejected": 0}
+            sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+            if (path.name, sha256) in self.known_files:  # > repeating it changes nothing
+                continue
+            self.known_files.add((path.name, sha256))
+            account: Record = {"file": path.name, "is_unreadable": False, "rows_delivered": 0, "rows_rejected": 0}
             self.files.append(account)
+            try:
+                raw = read_raw(path)
+            except Exception:
+                account |= {"is_unreadable": True, "rows_delivered": None, "rows_rejected": None}
+                continue
+            account["rows_delivered"] = len(raw)
             # > Row numbers count data rows from 1.
             for number, values in enumerate(raw, start=1):
                 # > Rejection comes before duplicates: a bad row sent twice is rejected twice.
@@ -414,6 +502,9 @@ class Fleet:
     def __init__(self, landed: Landed) -> None:
         self.events: list[Record] = list(landed.winners["drive_events"].values())
         self.periods, self.rows = by_peer_kind(list(landed.winners["drives"].values()), landed.winners["drive_hours"])
+        self.groups_named: dict[str, set[str]] = defaultdict(set)
+        for period, named in zip(self.periods, landed.winners["drives"].values(), strict=True):
+            self.groups_named[named["raid_group_id"]].add(period["raid_group_id"])
         self.rows_of_hour: dict[datetime, list[Record]] = defaultdict(list)
         self.hours_of_drive: dict[str, list[datetime]] = defaultdict(list)
         for (drive, h), row in self.rows.items():
@@ -487,10 +578,14 @@ class Fleet:
         known = Counter(kind for kind in map(self.kind, members) if kind in ("disk", "ssd"))
         return min(known, key=lambda kind: (-known[kind], kind), default="unknown")
 
+    def last_row(self, drive: str) -> Record | None:
+        hours = self.hours_of_drive.get(drive)
+        return self.rows[(drive, max(hours))] if hours else None
+
     def current_group(self, drive: str) -> str | None:
         """> current_raid_group_id (of its last accepted row, else its latest period)"""
-        hours = self.hours_of_drive.get(drive)
-        return self.rows[(drive, max(hours))]["raid_group_id"] if hours else self.attribute(drive, "raid_group_id")
+        row = self.last_row(drive)
+        return self.attribute(drive, "raid_group_id") if row is None else row["raid_group_id"]
 
     # ---- events
 
@@ -538,14 +633,18 @@ def by_peer_kind(
 
     One of unknown kind is so only where two kinds are known in the group. Of a group that no period names its rows in the hour say them.
     """
-    latest = {period["drive_id"]: period for period in sorted(periods, key=latest_order)}
-    # the data drives that began in an hour, by group and kind
+    latest: dict[str, Record] = {}
+    for period in sorted(periods, key=latest_order):
+        latest[period["drive_id"]] = period
+    voters: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     began: dict[str, dict[str, dict[datetime, set[str]]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(set)))
     for period in periods:
-        hours = began[period["raid_group_id"]][peer_kind(latest[period["drive_id"]])]
+        votes = voters[period["raid_group_id"]][peer_kind(latest[period["drive_id"]])]
         if has_data_role(period):
-            hours[datetime.min if period["valid_from"] is None else floor_hour(period["valid_from"])].add(period["drive_id"])
-    known = {group: [kind for kind, hours in kinds.items() if hours and kind != "unknown"] for group, kinds in began.items()}
+            votes.add(period["drive_id"])
+            hour = datetime.min if period["valid_from"] is None else floor_hour(period["valid_from"])
+            began[period["raid_group_id"]][peer_kind(latest[period["drive_id"]])][hour].add(period["drive_id"])
+    known = {group: [kind for kind, votes in kinds.items() if votes and kind != "unknown"] for group, kinds in voters.items()}
 
     def place(group: str, kind: str) -> tuple[bool, datetime, int, str]:
         """The first kind of a group comes first, of several the commonest in the group's first hour."""
@@ -553,7 +652,7 @@ def by_peer_kind(
         first = min((hour for kinds in began[group].values() for hour in kinds), default=datetime.max)
         return kind not in known[group], min(hours, default=datetime.max), -len(hours.get(first, ())), kind
 
-    plain = {group: min(kinds, key=lambda kind: place(group, kind)) for group, kinds in began.items()}
+    plain = {group: min(kinds, key=lambda kind: place(group, kind)) for group, kinds in voters.items()}
     of_hour: dict[tuple[str, datetime], set[str]] = defaultdict(set)
     for row in rows.values():
         of_hour[row["raid_group_id"], row["hour_utc"]].add(peer_kind(latest.get(row["drive_id"])))
@@ -764,9 +863,17 @@ def fct_raid_hours(fleet: Fleet, drive_hours: list[Record]) -> list[Record]:
                 "raid_io_count": raid_io_count(records),
                 "rio_degradation": rio_degradation(before, records),
                 "transition": raid_transition(before, records),
+                "group_slowdown": group_slowdown(valid, group, h),
             }
         )
     return result
+
+
+def group_slowdown(valid: dict[tuple[str, datetime], list[Record]], group: str, h: datetime) -> float | None:
+    """The hour's median over the median of the group's own at the same hour of the week, one to four weeks before (PI-18). No
+    column of the mart: fct_slow_group_hours, alerts and causes are made of it."""
+    past = [valid[cell][0]["median_latency_us"] for weeks in (1, 2, 3, 4) if (cell := (group, h - timedelta(weeks=weeks))) in valid]
+    return valid[(group, h)][0]["median_latency_us"] / median(past) if past else None
 
 
 def covered_records(records: list[Record]) -> list[Record]:
@@ -1065,6 +1172,386 @@ def double_hours(duration: timedelta) -> float:
 
 
 # --------------------------------------------------------------------------------------------------------------------
+# Alerts (no relation of the contract: docs/alerts.md defines it)
+
+DAY = timedelta(hours=24)
+
+
+def is_in_maintenance(fleet: Fleet, drive: str, h: datetime) -> bool:
+    """Whether a `maintenance` event of the drive covers an instant of the hour; without an end it takes an hour."""
+    for event in fleet.events_of.get(drive, []):
+        if event["event_type"] == "maintenance":
+            begun = event["occurred_at"]
+            ended = event["ended_at"] if event["ended_at"] is not None else begun + HOUR
+            if begun < h + HOUR and h < ended:
+                return True
+    return False
+
+
+def is_at_work(fleet: Fleet, group: str, h: datetime) -> bool:
+    """Whether the RAID group rebuilds or scrubs in an instant of the hour: by an event of its name, else of a drive now in it."""
+    for event in fleet.events:
+        if event["event_type"] in ("rebuild", "scrub"):
+            named = event["raid_group_id"] or fleet.current_group(event["drive_id"])
+            ended = event["ended_at"] if event["ended_at"] is not None else event["occurred_at"] + HOUR
+            if event["occurred_at"] < h + HOUR and h < ended and group in fleet.groups_named.get(named, {named}):
+                return True
+    return False
+
+
+def is_far(h: datetime, earlier: datetime) -> bool:
+    """More than 24 hours later."""
+    return h - earlier > DAY
+
+
+def first_of_three(instants: list[datetime]) -> datetime | None:
+    """The first instant that has two others in the 24 hours that end with its own; `instants` ascending, equal ones count."""
+    for number, instant in enumerate(instants):
+        if sum(1 for other in instants[: number + 1] if instant - other < DAY) >= 3:
+            return instant
+    return None
+
+
+AGAIN = timedelta(days=28)
+"""A subject that is slow again this soon has the same alert."""
+
+
+def clearing_time(count: int) -> timedelta:
+    """The quiet time after which an alert that came so often is over."""
+    return min(count, 7) * DAY
+
+
+Incident = tuple[str, str, list[list[Record]]]
+
+
+def joined_episodes(episodes: list[list[Record]], first: str, last: str) -> list[list[list[Record]]]:
+    """Ascending episodes cut where the next begins more than 28 days after all before have ended."""
+    alerts: list[list[list[Record]]] = []
+    for episode in episodes:
+        if alerts and min(r[first] for r in episode) - max(r[last] for r in chain.from_iterable(alerts[-1])) <= AGAIN:
+            alerts[-1].append(episode)
+        else:
+            alerts.append([episode])
+    return alerts
+
+
+def reopened_at(episodes: list[list[Record]], first: str, last: str, raised: list[datetime]) -> datetime | None:
+    """When the last of the episodes that came after the alert was over raised it again."""
+    found = None
+    for number in range(1, len(episodes)):
+        quiet = min(r[first] for r in episodes[number]) - max(r[last] for r in episodes[number - 1])
+        if quiet > clearing_time(number):
+            found = raised[number]
+    return found
+
+
+def episode_of(subject: str, raised_at: datetime, run: list[Record]) -> Record:
+    """A run of slow hours, as alerts of places are made of it."""
+    times = {"raised_at": raised_at, "first": run[0]["hour_utc"], "last": run[-1]["hour_utc"]}
+    return {"alert_id": f"{subject} {raised_at}", "subject_id": subject, **times}
+
+
+def alerts_of(subject_type: str, subject: str, reason: str, records: list[Record], known_until: datetime, drives: int) -> list[Record]:
+    """The alerts of a subject's slow hours (ascending rows of fct_drive_hours, or alike): runs with three within 24 hours, joined."""
+    runs = [run for run in runs_within(records, "hour_utc") if first_of_three([record["hour_utc"] for record in run])]
+    result = []
+    for episodes in joined_episodes(runs, "hour_utc", "hour_utc"):
+        raised = [at for run in episodes if (at := first_of_three([record["hour_utc"] for record in run])) is not None]
+        own = [record for run in episodes for record in run]
+        worst = max(own, key=lambda record: (record["slowdown"], -hours_between(record["hour_utc"], own[0]["hour_utc"])))
+        quiet_at = own[-1]["hour_utc"] + clearing_time(len(episodes))
+        result.append(
+            {
+                "alert_id": f"{subject_type} {subject} {reason} {raised[0]}",
+                "subject_type": subject_type,
+                "subject_id": subject,
+                "reason": reason,
+                "raid_group_id": own[-1]["raid_group_id"],
+                "raised_at": raised[0],
+                "cleared_at": quiet_at if known_until >= quiet_at else None,
+                "episode_count": len(episodes),
+                "reopened_at": reopened_at(episodes, "hour_utc", "hour_utc", raised),
+                "first_slow_hour_utc": own[0]["hour_utc"],
+                "last_slow_hour_utc": own[-1]["hour_utc"],
+                "slow_hours": len(own),
+                "imbalanced_hours": sum(1 for record in own if max(record["rate_imbalance"] or 0, record["size_imbalance"] or 0) >= 2),
+                "load_known_hours": sum(1 for record in own if record["rate_imbalance"] is not None),
+                "drive_count": drives,
+                "median_slowdown": median([record["slowdown"] for record in own]),
+                "max_slowdown": worst["slowdown"],
+                "worst_hour_utc": worst["hour_utc"],
+                "latency_us": worst["latency_us"],
+                "median_latency_us": worst["median_latency_us"],
+                "part_of": None,
+                "episodes": [episode_of(subject, at, run) for at, run in zip(raised, episodes, strict=True)],
+            }
+        )
+    return result
+
+
+def runs_within(items: list[Record], instant: str) -> list[list[Record]]:
+    """Ascending items cut where the next one's instant is more than 24 hours later."""
+    runs: list[list[Record]] = []
+    for item in items:
+        if runs and not is_far(item[instant], runs[-1][-1][instant]):
+            runs[-1].append(item)
+        else:
+            runs.append([item])
+    return runs
+
+
+def last_hours_of(raid_hours: list[Record]) -> dict[str, datetime]:
+    """The last valid hour of each RAID group."""
+    last_hours: dict[str, datetime] = {}
+    for record in raid_hours:
+        group = record["raid_group_id"]
+        last_hours[group] = max(last_hours.get(group, record["hour_utc"]), record["hour_utc"])
+    return last_hours
+
+
+def acute_alerts(fleet: Fleet, drive_hours: list[Record], raid_hours: list[Record]) -> list[Record]:
+    """One per run of a drive's slow hours outside maintenance that has three of them within 24 hours."""
+    last_hours = last_hours_of(raid_hours)
+    slow: dict[str, list[Record]] = defaultdict(list)
+    for record in sorted(drive_hours, key=lambda record: record["hour_utc"]):
+        if not record["is_slow"] or is_at_work(fleet, record["raid_group_id"], record["hour_utc"]):
+            continue
+        if not is_in_maintenance(fleet, record["drive_id"], record["hour_utc"]):
+            slow[record["drive_id"]].append(record)
+    result = []
+    for drive, records in slow.items():
+        # the hours of its RAID group say that it was quiet, or the next run does
+        known_until = max(last_hours.get(fleet.current_group(drive) or "", datetime.min), records[-1]["hour_utc"])
+        result += alerts_of("drive", drive, "acute", records, known_until, 1)
+    return result
+
+
+def whole_group_alerts(fleet: Fleet, raid_hours: list[Record]) -> list[Record]:
+    """One per run of a RAID group's hours, of its last 28 days, at twice what it usually takes, that has three of them within 24 hours."""
+    last_hours = last_hours_of(raid_hours)
+    slow: dict[str, list[Record]] = defaultdict(list)
+    for record in sorted(raid_hours, key=lambda record: record["hour_utc"]):
+        group, h, ratio = record["raid_group_id"], record["hour_utc"], record["group_slowdown"]
+        if ratio is None or ratio < 2 or h <= last_hours[group] - WINDOW:
+            continue
+        if any(is_in_maintenance(fleet, drive, h) for drive in fleet.drives() if fleet.current_group(drive) == group):
+            continue
+        if is_at_work(fleet, group, h):
+            continue
+        usual = median(
+            [other["median_latency_us"] for other in raid_hours if other["raid_group_id"] == group and is_weeks_before(other, h)]
+        )
+        shown = {"slowdown": ratio, "latency_us": record["median_latency_us"], "median_latency_us": usual}
+        slow[group].append({"hour_utc": h, "raid_group_id": group, "rate_imbalance": None, "size_imbalance": None, **shown})
+    result = []
+    for row in dim_raid_groups(fleet, raid_hours):
+        group = row["raid_group_id"]
+        if slow[group]:
+            known_until = max(last_hours[group], slow[group][-1]["hour_utc"])
+            result += alerts_of("raid_group", group, "whole_group", slow[group], known_until, row["data_drive_count"])
+    return result
+
+
+def is_weeks_before(record: Record, h: datetime) -> bool:
+    """Whether it is of the same hour of the week, one to four weeks before."""
+    return h - record["hour_utc"] in [timedelta(weeks=weeks) for weeks in (1, 2, 3, 4)]
+
+
+def chronic_alerts(fleet: Fleet, slowdowns: Slowdowns, raid_hours: list[Record]) -> list[Record]:
+    """One per time that a drive was at 1.2 or more in most of its hours of the 28 days that end with a day of its current RAID group, which
+    has 24 hours there; from then on until most are below 1.1, or it was seen in less than half of the group's hours."""
+    last_hours = last_hours_of(raid_hours)
+    hours_of: dict[str, list[datetime]] = defaultdict(list)
+    for record in raid_hours:
+        hours_of[record["raid_group_id"]].append(record["hour_utc"])
+    result = []
+    for drive, hours in slowdowns.items():
+        group = fleet.current_group(drive) or ""
+        alert: Record | None = None
+        for day in sorted({datetime.combine(h.date(), datetime.min.time()) for h in hours_of[group]}):
+            if last_hours[group] < day + 23 * HOUR:  # not over
+                continue
+            seen = [s for h, (s, _) in hours.items() if day + DAY - WINDOW <= h < day + DAY]
+            possible = sum(1 for h in hours_of[group] if day + DAY - WINDOW <= h < day + DAY)
+            high, doubtful = (sum(1 for s in seen if s >= bound) for bound in (1.2, 1.1))
+            if 2 * len(seen) >= possible and 2 * high > len(seen) and possible < 24:
+                continue
+            if 2 * len(seen) >= possible and 2 * high > len(seen):
+                if alert is None:
+                    alert = chronic_alert(drive, group, day)
+                    result.append(alert)
+                alert |= {"last_slow_hour_utc": day + 23 * HOUR, "slow_hours": high}
+            elif alert is not None and (2 * len(seen) < possible or 2 * doubtful <= len(seen)):
+                alert["cleared_at"] = day + DAY
+                alert = None
+    return result
+
+
+def chronic_alert(drive: str, group: str, day: datetime) -> Record:
+    """Facts of the alert when it is raised, at the end of a day."""
+    no = ("cleared_at", "reopened_at", "median_slowdown", "max_slowdown", "worst_hour_utc", "latency_us", "median_latency_us", "part_of")
+    nothing = dict.fromkeys(no)
+    return {
+        "alert_id": f"drive {drive} chronic {day + DAY}",
+        "subject_type": "drive",
+        "subject_id": drive,
+        "reason": "chronic",
+        "raid_group_id": group,
+        "raised_at": day + DAY,
+        "episode_count": 1,
+        "first_slow_hour_utc": day,
+        "imbalanced_hours": 0,
+        "load_known_hours": 0,
+        "drive_count": 1,
+        **nothing,
+    }
+
+
+def shared_enclosures(fleet: Fleet) -> set[tuple[str, str]]:
+    """(site, enclosure) that several hosts name, of which no two had drives in one slot in the same hours."""
+    hosts: dict[tuple[str, str], set[str]] = defaultdict(set)
+    stays: dict[tuple[str, str, str], dict[str, list[datetime]]] = defaultdict(lambda: defaultdict(list))
+    for drive in fleet.drives():
+        site, enclosure, host, slot = (fleet.attribute(drive, name) for name in ("site", "enclosure", "host", "slot"))
+        if None not in (site, enclosure, host):
+            hosts[site, enclosure].add(host)
+            if slot is not None:
+                stays[site, enclosure, slot][host] += fleet.hours_of_drive.get(drive, [])
+    clashing = set()
+    for (site, enclosure, _), hours_of in stays.items():
+        for one, other in combinations([hours for hours in hours_of.values() if hours], 2):
+            if min(one) <= max(other) and min(other) <= max(one):
+                clashing.add((site, enclosure))
+    return {place for place, named in hosts.items() if len(named) > 1} - clashing
+
+
+def enclosure_of(fleet: Fleet, drive: str, shared: set[tuple[str, str]]) -> str | None:
+    """The enclosure of a drive by a name that is no other's: the site's where hosts share it or are not known, else the host's."""
+    site, enclosure, host = (fleet.attribute(drive, name) for name in ("site", "enclosure", "host"))
+    if enclosure is None:
+        return None
+    within = site if (site, enclosure) in shared else host or site
+    return enclosure if within is None else f"{within}/{enclosure}"
+
+
+Crowd = tuple[str, str, list[Record]]
+
+
+def crowds_of(alerts: list[Record], place_type: str, place_of: Callable[[str], str | None]) -> list[Crowd]:
+    """(place type, place, its alerts) where three drives raised theirs within 24 hours, with all that followed within 24."""
+    of_place: dict[str, list[Record]] = defaultdict(list)
+    for alert in sorted(alerts, key=lambda alert: alert["raised_at"]):
+        place = place_of(alert["subject_id"])
+        if place is not None:
+            of_place[place].append(alert)
+    runs = [(place_type, place, run) for place, members in of_place.items() for run in runs_within(members, "raised_at")]
+    return [crowd for crowd in runs if first_of_three([alert["raised_at"] for alert in crowd[2]]) is not None]
+
+
+def ids_of(crowd: Crowd) -> set[str]:
+    """The alerts of a crowd."""
+    return {alert["alert_id"] for alert in crowd[2]}
+
+
+def places_told_of(fleet: Fleet, acute: list[Record]) -> list[Crowd]:
+    """Enclosures that hold most of what their hosts' crowds hold; then hosts, by the alerts that are left."""
+    shared = shared_enclosures(fleet)
+
+    def host_of(drive: str) -> str | None:
+        return fleet.attribute(drive, "host")
+
+    of_hosts = crowds_of(acute, "host", host_of)
+    told = []
+    for crowd in crowds_of(acute, "enclosure", lambda drive: enclosure_of(fleet, drive, shared)):
+        own = ids_of(crowd)
+        around = own.union(*[ids_of(other) for other in of_hosts if own & ids_of(other)])
+        if 2 * len(own) > len(around):
+            told.append(crowd)
+    taken = set().union(*[ids_of(crowd) for crowd in told])
+    return told + crowds_of([alert for alert in acute if alert["alert_id"] not in taken], "host", host_of)
+
+
+def incidents_of(places: list[Crowd]) -> list[Incident]:
+    """The crowds of a place, joined while they come back: (place type, place, its crowds of episodes)."""
+    of_place: dict[tuple[str, str], list[list[Record]]] = defaultdict(list)
+    for place_type, place_id, episodes in places:
+        of_place[place_type, place_id].append(episodes)
+    return [
+        (place[0], place[1], incident)
+        for place, crowds in of_place.items()
+        for incident in joined_episodes(sorted(crowds, key=lambda crowd: crowd[0]["raised_at"]), "first", "last")
+    ]
+
+
+def together_alerts(fleet: Fleet, acute: list[Record]) -> list[Record]:
+    """One for every incident of a place: it stands for each alert half of whose episodes are of it, if these are three drives'."""
+    own = {episode["alert_id"]: alert for alert in acute for episode in alert["episodes"]}
+    incidents = incidents_of(places_told_of(fleet, [episode for alert in acute for episode in alert["episodes"]]))
+    counted = [Counter(own[episode["alert_id"]]["alert_id"] for crowd in crowds for episode in crowd) for _, _, crowds in incidents]
+    members: dict[int, list[Record]] = defaultdict(list)
+    for alert in acute:
+        # most episodes, then the enclosure's, then the latest
+        best = max(range(len(incidents)), key=lambda n: (counted[n][alert["alert_id"]], incidents[n][0] == "enclosure", n), default=None)
+        if best is not None and counted[best][alert["alert_id"]] and 2 * counted[best][alert["alert_id"]] >= alert["episode_count"]:
+            members[best].append(alert)
+    together = []
+    for number, alerts in members.items():
+        if len({alert["subject_id"] for alert in alerts}) < 3:
+            continue
+        place_type, place_id, crowds = incidents[number]
+        raised = [at for crowd in crowds if (at := first_of_three([episode["raised_at"] for episode in crowd])) is not None]
+        groups = {alert["raid_group_id"] for alert in alerts}
+        is_over = all(alert["cleared_at"] for alert in alerts)
+        nothing = dict.fromkeys(("median_slowdown", "worst_hour_utc", "latency_us", "median_latency_us", "part_of"))
+        together.append(
+            {
+                "alert_id": f"{place_type} {place_id} together {raised[0]}",
+                "subject_type": place_type,
+                "subject_id": place_id,
+                "reason": "together",
+                "raid_group_id": groups.pop() if len(groups) == 1 else None,
+                "raised_at": raised[0],
+                "cleared_at": max(alert["cleared_at"] for alert in alerts) if is_over else None,
+                "episode_count": len(crowds),
+                "reopened_at": reopened_at(crowds, "first", "last", raised),
+                "first_slow_hour_utc": min(alert["first_slow_hour_utc"] for alert in alerts),
+                "last_slow_hour_utc": max(alert["last_slow_hour_utc"] for alert in alerts),
+                "slow_hours": sum(alert["slow_hours"] for alert in alerts),
+                "imbalanced_hours": sum(alert["imbalanced_hours"] for alert in alerts),
+                "load_known_hours": sum(alert["load_known_hours"] for alert in alerts),
+                "drive_count": len({alert["subject_id"] for alert in alerts}),
+                "max_slowdown": max(alert["max_slowdown"] for alert in alerts),
+                **nothing,
+            }
+        )
+        for alert in alerts:
+            alert["part_of"] = together[-1]["alert_id"]
+    return together
+
+
+def lasts_as_long(acute: Record, chronic: Record) -> bool:
+    """Whether a drive's acute alert is open, or was until its chronic one was over."""
+    if acute["subject_id"] != chronic["subject_id"]:
+        return False
+    if acute["cleared_at"] is None:
+        return True
+    return chronic["cleared_at"] is not None and acute["raised_at"] <= chronic["cleared_at"] <= acute["cleared_at"]
+
+
+def fct_slow_alerts(fleet: Fleet, drive_hours: list[Record], raid_hours: list[Record], slowdowns: Slowdowns) -> list[Record]:
+    """The acute alerts, and one for every place that is told of, which stands for its drives'. Those of whole groups and chronic drives."""
+    acute = acute_alerts(fleet, drive_hours, raid_hours)
+    together = together_alerts(fleet, acute)
+    chronic = chronic_alerts(fleet, slowdowns, raid_hours)
+    for alert in chronic:
+        lasting = [one for one in acute if lasts_as_long(one, alert)]
+        if lasting:
+            latest = max(lasting, key=lambda one: one["raised_at"])
+            alert["part_of"] = latest["part_of"] or latest["alert_id"]
+    return acute + together + whole_group_alerts(fleet, raid_hours) + chronic
+
+
+# --------------------------------------------------------------------------------------------------------------------
 # Dimensions
 
 
@@ -1094,6 +1581,16 @@ def group_raid_level(fleet: Fleet, group: str) -> str | None:
     return None if latest is None else latest["raid_level"]
 
 
+def places_of(fleet: Fleet, group: str) -> Record:
+    """The host and the site of all drives now in the group that have one, None where there are several or none, and how many there are."""
+    members = [drive for drive in fleet.drives() if fleet.current_group(drive) == group]
+    result: Record = {}
+    for place in ("host", "site"):
+        found = {fleet.attribute(drive, place) for drive in members} - {None}
+        result |= {place: min(found) if len(found) == 1 else None, f"{place}_count": len(found)}
+    return result
+
+
 def dim_raid_groups(fleet: Fleet, raid_hours: list[Record]) -> list[Record]:
     """> (every group of a row or a period)"""
     groups = {row["raid_group_id"] for row in fleet.rows.values()} | {period["raid_group_id"] for period in fleet.periods}
@@ -1113,6 +1610,7 @@ def dim_raid_groups(fleet: Fleet, raid_hours: list[Record]) -> list[Record]:
                 "last_hour_utc": max(hours, default=None),
                 # metrics 3.6: (last hour - first hour + 1 h) / 24 h
                 "duration_days": (hours_between(max(hours), min(hours)) + 1) / 24.0 if hours else None,
+                **places_of(fleet, group),
             }
         )
     return result
@@ -1137,7 +1635,7 @@ def timezones(folders: list[Path]) -> dict[str, str | None]:
 def compute(folders: list[Path]) -> dict[str, list[Record]]:
     """Every relation the contract defines (but study_* and publication) after these bundle folders, in the order ingested.
 
-    -> {relation: rows sorted by key}; a row has the contract's columns, and what the study is made of.
+    -> {relation: rows sorted by key}; a row has the contract's columns, and what alerts and the study are made of.
     """
     landed = land(folders)
     fleet = Fleet(landed)
@@ -1156,6 +1654,7 @@ def compute(folders: list[Path]) -> dict[str, list[Record]]:
         "fct_drive_transitions": fct_drive_transitions(fleet, slowdowns),
         "fct_drive_events": fct_drive_events(fleet, slowdowns),
         "fct_unplug_episodes": fct_unplug_episodes(fleet, slowdowns, intervals),
+        "fct_slow_alerts": fct_slow_alerts(fleet, drive_hours, raid_hours, slowdowns),
         "rejected_records": landed.rejected,
         "ingested_files": landed.files,
     }

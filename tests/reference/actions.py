@@ -1,0 +1,169 @@
+"""The list of actions computed the slow way from other published relations: what to do drive by drive, and which are one incident.
+
+Verdicts, alerts, weekly costs and decisions are taken as published. Nothing of the project's own code is imported.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter, defaultdict
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+Row = dict[str, Any]
+COSTLIEST = 20
+ORDER = {"replace": 1, "check path": 2, "inspect": 3, "watch": 4, "none": 5}
+READ = {
+    "candidates": "select * from marts.replacement_candidates",
+    "alerts": "select * from marts.fct_slow_alerts",
+    "costs": "select * from marts.fct_weekly_drives where week_utc = (select max(week_utc) from marts.dim_weeks where is_complete)",
+    "weeks": "select max(week_utc) as week_utc from marts.dim_weeks where is_complete",
+    "decisions": "select * from marts.fct_drive_decisions where state in ('pending', 'standing') order by decision_seq",
+    "causes": "select * from marts.fct_interval_causes",
+    "publication": "select * from marts.publication",
+    "standing": "select * from intermediate.int_drives__standing",
+    "slow": "select drive_id, raid_group_id, hour_utc from marts.fct_drive_hours where is_slow",
+}
+"""Its inputs, by name, beside `places`: rows of int_drives__places, which no publication has."""
+
+HOUR = timedelta(hours=1)
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 hour`, `3 hours`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def day(instant: datetime) -> str:
+    """The day of an instant."""
+    return str(instant.date())
+
+
+def shared_places(given: dict[str, list[Row]], since: datetime) -> dict[str, tuple[str, str]]:
+    """The narrowest place with whose other drives a drive shared most of its slow hours, where two drives at least have the same."""
+    of_drive: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for row in given["places"]:
+        of_drive[row["drive_id"]].append((row["place_type"], row["place_id"]))
+    slow = [row for row in given["slow"] if row["hour_utc"] > since]
+    drives_at: dict[tuple[str, str, datetime], set[str]] = defaultdict(set)
+    for row in slow:
+        for kind, place in [*of_drive[row["drive_id"]], ("RAID group", row["raid_group_id"])]:
+            drives_at[kind, place, row["hour_utc"]].add(row["drive_id"])
+    hours = Counter(row["drive_id"] for row in slow)
+    shared: Counter[tuple[str, str, str]] = Counter()
+    for (kind, place, _), drives in drives_at.items():
+        if len(drives) > 1:
+            shared.update((drive, kind, place) for drive in drives)
+    found: dict[str, tuple[str, str]] = {}
+    for drive in hours:
+        most = [(kind, place) for (one, kind, place), count in shared.items() if one == drive and 2 * count > hours[drive]]
+        # of several RAID groups that of most hours
+        most.sort(key=lambda at: (["enclosure", "RAID group", "host"].index(at[0]), -shared[drive, at[0], at[1]], at[1]))
+        if most:
+            found[drive] = most[0]
+    many = Counter(found.values())
+    return {drive: at for drive, at in found.items() if many[at] > 1}
+
+
+def cause_of(given: dict[str, list[Row]], drive: str, since: datetime) -> str | None:
+    """The cause of most hours of the slow intervals that reach beyond an instant."""
+    with (Path(__file__).parents[2] / "seeds" / "cause_rules.csv").open() as rules:
+        rank = {row["cause"]: int(row["cause_rank"]) for row in csv.DictReader(rules)}
+    hours: Counter[str] = Counter()
+    for row in given["causes"]:
+        if row["drive_id"] == drive and row["started_at"] + row["interval_hours"] * HOUR > since:
+            hours[row["cause"]] += row["interval_hours"]
+    return min(hours, key=lambda cause: (-hours[cause], rank[cause])) if hours else None
+
+
+def drive_actions(given: dict[str, list[Row]]) -> list[Row]:
+    """The rows of marts.drive_actions, the columns that are computed here, by drive. Without a floor of concern."""
+    last = given["publication"][0]["last_hour_utc"]
+    since = last - timedelta(days=28)
+    week = given["weeks"][0]["week_utc"]
+    candidates = {row["drive_id"]: row for row in given["candidates"]}
+    boundary = (last + HOUR).replace(hour=0, minute=0, second=0, microsecond=0)
+    costs = {row["drive_id"]: row for row in given["costs"]}
+    standing = {row["drive_id"]: row for row in given["standing"]}
+    decided = {row["drive_id"]: row for row in given["decisions"]}
+    by_id = {row["alert_id"]: row for row in given["alerts"]}
+    of_drives = [row for row in given["alerts"] if row["subject_type"] == "drive"]
+    open_of: dict[str, list[Row]] = defaultdict(list)
+    for row in of_drives:
+        over = by_id.get(row["part_of"], row)
+        if row["cleared_at"] is None or over["cleared_at"] is None:
+            open_of[row["subject_id"]].append(row)
+    latest = {drive: max(rows, key=lambda row: (row["reason"] == "acute", row["raised_at"])) for drive, rows in open_of.items()}
+    costly = {drive for drive, row in costs.items() if row["cost_rank"] <= COSTLIEST and row["tail_hours"] > 0}
+    listed = {drive for drive, row in candidates.items() if row["verdict"] != "leave"} | set(latest) | costly
+    listed |= {drive for drive, row in decided.items() if row["state"] == "pending"}
+    places = shared_places(given, since)
+    rows = []
+    for drive in listed:
+        candidate, alert, decision = candidates.get(drive), latest.get(drive), decided.get(drive)
+        verdict = candidate and candidate["verdict"]
+        over = by_id.get(alert["part_of"]) if alert else None
+        together = over if over is not None and over["subject_type"] != "drive" else None
+        gone = standing.get(drive, {}).get("replaced_at")
+        if gone is not None:
+            action = "none"
+        elif verdict in ("replace", "check path"):
+            action = verdict
+        else:
+            action = "check path" if together else "inspect" if alert else "watch" if verdict == "watch" else "none"
+        # found at the boundary of a candidate; a decision to watch holds from the Monday before it on
+        bound = candidate and candidate["boundary_utc"] - timedelta(days=candidate["boundary_utc"].weekday())
+        is_decided = decision is not None and gone is None
+        if is_decided and decision["verdict"] == "watch":
+            is_decided = bound is None or decision["decided_at"] >= bound
+        final = ({"dismiss": "none"}.get(decision["verdict"], decision["verdict"])) if is_decided and decision else action
+        at = (together["subject_type"], together["subject_id"]) if together else places.get(drive)
+        own = [row for row in given["causes"] if row["drive_id"] == drive and row["started_at"] + row["interval_hours"] * HOUR > since]
+        slow_since = min((row["started_at"] for row in own), default=None)
+        alert_since = alert and alert["first_slow_hour_utc"]
+        rows.append({
+            "drive_id": drive, "action": final, "action_undecided": action, "needs_person": final in ("replace", "check path", "inspect"),
+            "place": at, "own_cause": cause_of(given, drive, since), "has_open_alert": alert is not None, "is_costliest": drive in costly,
+            "since_utc": alert_since if alert and (final == "inspect" or alert["reason"] == "acute") else slow_since or alert_since,
+            "lists_reason": why_not(alert, of_drives, drive, candidate, boundary, standing.get(drive, {}).get("standing"), slow_since,
+                                    action != "none" or is_decided, drive in costly, costs.get(drive), week),
+            "order": (ORDER[final], candidate["candidate_rank"] if candidate else 10**9,
+                      -(alert["raised_at"] - datetime.min).total_seconds() if alert else 0,
+                      costs[drive]["cost_rank"] if drive in costs else 10**9, drive),
+        })  # fmt: skip
+    many = Counter(row["place"] for row in rows)
+    for rank, row in enumerate(sorted(rows, key=lambda row: row["order"]), 1):
+        row["action_rank"] = rank
+        row["incident_id"] = " ".join(row["place"]) if row["place"] and many[row["place"]] > 1 else None
+        row["cause"] = "neighbours" if row["action_undecided"] == "check path" or row["incident_id"] else row["own_cause"]
+    for row in rows:
+        same = [one["action_rank"] for one in rows if row["incident_id"] and one["incident_id"] == row["incident_id"]]
+        row["incident_rank"] = min(same, default=row["action_rank"])
+    return sorted(rows, key=lambda row: row["drive_id"])
+
+
+def why_not(
+    alert: Row | None, of_drives: list[Row], drive: str, candidate: Row | None, boundary: datetime, standing: str | None,
+    slow_since: datetime | None, is_acted_on: bool, is_costly: bool, cost: Row | None, week: datetime | None,
+) -> str | None:  # fmt: skip
+    """Why a drive is not on each of the lists on which it is not; null where it is on all."""
+    parts = []
+    if alert is None:
+        ended = [row["cleared_at"] for row in of_drives if row["subject_id"] == drive and row["cleared_at"] is not None]
+        parts.append(f"No open alert: the last one ended on {day(max(ended))}." if ended else "No open alert.")
+    if candidate is not None and candidate["verdict"] == "leave":
+        parts.append(f"No candidate: {candidate['verdict_reason']}" if is_acted_on else "No candidate.")
+    elif candidate is None:
+        known = {"replaced": "it was replaced", "gone": "it is gone", "other role": "it is no data drive now"}.get(standing or "")
+        known = known or ("it was not slow in the last 28 days" if slow_since is None else None)
+        known = known or (f"it became slow after {day(boundary)}" if slow_since is not None and slow_since >= boundary else None)
+        parts.append(f"No candidate: {known}." if known else "No candidate.")
+    hours = cost["tail_hours"] if cost else 0
+    if week is None:
+        parts.append("Not among the costliest of a week: no week is over yet.")
+    elif not is_costly and not hours:
+        parts.append("Not among the costliest of the last whole week: no tail hour.")
+    elif not is_costly and cost:
+        parts.append(f"Not among the costliest of the last whole week: {counted(hours, 'tail hour')}, place {cost['cost_rank']}.")
+    return " ".join(parts) or None
