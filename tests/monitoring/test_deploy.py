@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -13,8 +14,59 @@ from tests.needs import require
 
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / "deploy" / "prometheus" / "drivetail.rules.yml"
-CASES = Path(__file__).parent / "drivetail.rules.test.yml"
-DASHBOARD = ROOT / "deploy" / "grafana" / "drivetail.json"
+BOARD = json.loads((ROOT / "deploy" / "grafana" / "drivetail.json").read_text())
+ALERTS = {rule["alert"]: rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]}
+PAGE = "docs/runbooks/prometheus-alerts.md"
+
+D1 = 'drive_id="d1",verdict="replace"'
+SERIES = {
+    "written_timestamp_seconds": ("0+300x120", "0x120"),
+    "last_hour_timestamp_seconds": ("0+300x120", "0x120"),
+    "publication_usable": ("1x120", "0x120"),
+    "problems": ("0x120", "2x120"),
+    "unbuilt_deliveries": ("0x11 1x3 0x100", "2x120"),
+    "build_duration_seconds": ("1800x20 5000x3 1800x100", "2400x120"),
+    "quarantined_deliveries": ("0x120", "1x120"),
+    "raid_groups_stopped": ("0x120", "3x120"),
+    'rows_delivered_total{source="bundle",record_kind="drive_hours"}': ("0+1000x120", "0+1000x120"),
+    'rows_rejected_total{source="bundle",record_kind="drive_hours"}': ("0+9x120", "0+11x120"),
+    'tail_ratio{kind="disk"}': ("0.02x120", "0.02x60 0.08x60"),
+    'tail_samples{kind="disk"}': ("40x120", "40x120"),
+    'slow_alert{reason="acute",subject_type="drive",subject_id="d1",raid_group_id="g1"}': ("_x120", "1x120"),
+    f'candidate_own_tail_seconds{{{D1},decision="replace"}}': ("277560x120", "_x120"),
+    'candidate_own_tail_seconds{drive_id="d1",verdict="watch",decision=""}': ("277560x120", "_x120"),
+    f'candidate_own_tail_seconds{{host="web2",device="sdd",{D1},decision=""}}': ("_x120", "277560x120"),
+}
+"""What a fleet writes every five minutes that is well, and one whose run stops, whose sender changes and whose drives fall slow."""
+FIRES: dict[str, tuple[str, str, dict[str, str]]] = {
+    "DrivetailMetricsStale": ("4h", "drivetail's metrics on w are 4h 0m 0s old", {}),
+    "DrivetailLag": ("7h", "the last RAID-hour on w ended 7h 0m 0s ago", {}),
+    "DrivetailUnbuilt": ("3h", "2 deliveries on w have landed and are in no publication", {}),
+    "DrivetailRaidGroupStopped": ("3h", "3 RAID groups stopped reporting", {}),
+    "DrivetailUnusable": ("15m", "readers find no usable publication on w", {}),
+    "DrivetailProblem": ("1h", "2 problems of drivetail on w need an operator", {}),
+    "DrivetailBuildSlow": ("2h", "a build on w takes 40m 0s of the hour it has", {}),
+    "DrivetailQuarantine": ("15m", "1 deliveries wait in quarantine", {}),
+    "DrivetailRowsRejected": (
+        "8h",
+        "more than 1% of the drive_hours rows of source bundle were rejected in six hours",
+        {"source": "bundle", "record_kind": "drive_hours"},
+    ),
+    "DrivetailTailRate": ("7h30m", "8% of the RAID-hours of disks had a slow drive, twice the usual", {"kind": "disk"}),
+    "DrivetailSlow": (
+        "1h",
+        "drive d1 has become slow (acute)",
+        {"reason": "acute", "subject_type": "drive", "subject_id": "d1", "raid_group_id": "g1"},
+    ),
+    "DrivetailReplace": (
+        "2h",
+        "web2 sdd drive d1 is worth replacing: 77.1 tail hours cost in 28 days",
+        {"host": "web2", "device": "sdd", "drive_id": "d1", "verdict": "replace"},
+    ),
+}
+"""When each alert fires, its summary, and its labels beside instance and severity."""
+NOT_YET = {"DrivetailUnusable": "10m", "DrivetailProblem": "55m", "DrivetailBuildSlow": "1h55m", "DrivetailQuarantine": "10m"}
+ABSENT = "DrivetailMetricsAbsent"
 
 
 def promtool(*arguments: object) -> str:
@@ -25,52 +77,70 @@ def promtool(*arguments: object) -> str:
     return done.stdout + done.stderr
 
 
-def dashboard() -> dict:
-    return json.loads(DASHBOARD.read_text())
+def fires(name: str, at: str, summary: str, **labels: str) -> dict[str, Any]:
+    """A case of promtool: an alert fires with these labels and this summary, and with the other annotations of its rule."""
+    found = {
+        "exp_labels": {**ALERTS[name]["labels"], **labels},
+        "exp_annotations": {**ALERTS[name]["annotations"], "summary": summary},
+    }
+    return {"eval_time": at, "alertname": name, "exp_alerts": [found]}
 
 
-def questions() -> list[str]:
-    """Every expression of the dashboard, with its variables filled in."""
-    board = dashboard()
-    found = [target["expr"].replace("$instance", ".*") for panel in board["panels"] for target in panel["targets"]]
-    assert "$" not in "".join(found)
-    return found
+def silent(name: str, at: str) -> dict[str, Any]:
+    return {"eval_time": at, "alertname": name}
+
+
+def series(place: int) -> list[dict[str, str]]:
+    named = [(name.replace("}", ",") if "{" in name else name + "{", values[place]) for name, values in SERIES.items()]
+    return [{"series": f'drivetail_{name}instance="w"}}', "values": values} for name, values in named]
 
 
 def test_promtool_reads_the_rules() -> None:
-    assert "13 rules found" in promtool("check", "rules", RULES)
+    assert f"{len(ALERTS)} rules found" in promtool("check", "rules", RULES)
 
 
 def test_the_alerts_fire_when_they_should(tmp_path: Path) -> None:
-    tests = tmp_path / "tests.yml"
-    tests.write_text(CASES.read_text().replace("RULES", str(RULES)))
-    promtool("test", "rules", tests)
+    assert {*FIRES, ABSENT} == set(ALERTS)
+    cases = [
+        (series(0), [silent(name, at) for name in ALERTS for at in ("2h", "5h", "8h")]),
+        (
+            series(1),
+            [
+                *(fires(name, at, summary, instance="w", **labels) for name, (at, summary, labels) in FIRES.items()),
+                *(silent(name, at) for name, at in NOT_YET.items()),
+            ],
+        ),
+        (
+            [{"series": 'drivetail_written_timestamp_seconds{instance="w"}', "values": "0+300x12 stale"}],
+            [silent(ABSENT, "1h"), silent(ABSENT, "2h"), fires(ABSENT, "2h10m", "no host has metrics of drivetail")],
+        ),
+    ]
+    tests = [{"interval": "5m", "input_series": given, "alert_rule_test": expected} for given, expected in cases]
+    path = tmp_path / "tests.yml"
+    path.write_text(json.dumps({"rule_files": [str(RULES)], "evaluation_interval": "5m", "tests": tests}))  # YAML holds JSON
+    promtool("test", "rules", path)
 
 
-def test_every_alert_fires_once_is_silent_once_and_leads_to_a_page() -> None:
-    rules = [rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
-    cases = [case for test in yaml.safe_load(CASES.read_text())["tests"] for case in test["alert_rule_test"]]
-    names = {rule["alert"] for rule in rules}
-    assert {case["alertname"] for case in cases if case.get("exp_alerts")} == names
-    assert {case["alertname"] for case in cases if not case.get("exp_alerts")} == names
-    page = ROOT / "docs" / "runbooks" / "prometheus-alerts.md"
-    assert {rule["annotations"]["runbook_url"] for rule in rules} == {f"https://drivetail.example.org/{page.relative_to(ROOT)}"}
-    assert names == set(re.findall(r"^\| `(\w+)`", page.read_text(), re.MULTILINE))
+def test_every_alert_leads_to_a_page() -> None:
+    assert {rule["annotations"]["runbook_url"] for rule in ALERTS.values()} == {f"https://drivetail.example.org/{PAGE}"}
+    assert set(ALERTS) == set(re.findall(r"^\| `(\w+)`", (ROOT / PAGE).read_text(), re.MULTILINE))
 
 
 def test_promtool_reads_the_expressions_of_the_dashboard(tmp_path: Path) -> None:
-    rules = [{"record": f"panel:{number}", "expr": expression} for number, expression in enumerate(questions())]
+    """With its variables filled in."""
+    expressions = [target["expr"].replace("$instance", ".*") for panel in BOARD["panels"] for target in panel["targets"]]
+    assert "$" not in "".join(expressions)
+    rules = [{"record": f"panel:{number}", "expr": expression} for number, expression in enumerate(expressions)]
     path = tmp_path / "dashboard.yml"
-    path.write_text(json.dumps({"groups": [{"name": "dashboard", "rules": rules}]}))  # YAML holds JSON
+    path.write_text(json.dumps({"groups": [{"name": "dashboard", "rules": rules}]}))
     promtool("check", "rules", path)
 
 
 def test_the_dashboard_is_whole() -> None:
-    board = dashboard()
-    assert board["uid"] == "drivetail"
-    assert len({panel["id"] for panel in board["panels"]}) == len(board["panels"]) >= 12
+    assert BOARD["uid"] == "drivetail"
+    assert len({panel["id"] for panel in BOARD["panels"]}) == len(BOARD["panels"]) >= 12
     taken: set[tuple[int, int]] = set()
-    for panel in board["panels"]:
+    for panel in BOARD["panels"]:
         at = panel["gridPos"]
         cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
         assert at["x"] + at["w"] <= 24
@@ -78,4 +148,4 @@ def test_the_dashboard_is_whole() -> None:
         taken |= cells
         # the datasource is the reader's choice, never ours
         assert {target["datasource"]["uid"] for target in panel["targets"]} == {panel["datasource"]["uid"]} == {"${datasource}"}
-    assert {variable["name"] for variable in board["templating"]["list"]} == {"datasource", "instance"}
+    assert {variable["name"] for variable in BOARD["templating"]["list"]} == {"datasource", "instance"}
