@@ -37,7 +37,7 @@ SERIES = {
     'candidate_own_tail_seconds{drive_id="d1",verdict="watch",decision=""}': ("277560x120", "_x120"),
     f'candidate_own_tail_seconds{{host="web2",device="sdd",{D1},decision=""}}': ("_x120", "277560x120"),
 }
-"""What a fleet writes every five minutes that is well, and one whose run stops, whose sender changes and whose drives fall slow."""
+"""Values of every five minutes: of a fleet that is well; of one whose run stops, whose sender changes and whose drives fall slow."""
 FIRES: dict[str, tuple[str, str, dict[str, str]]] = {
     "DrivetailMetricsStale": ("4h", "drivetail's metrics on w are 4h 0m 0s old", {}),
     "DrivetailLag": ("7h", "the last RAID-hour on w ended 7h 0m 0s ago", {}),
@@ -79,10 +79,7 @@ def promtool(*arguments: object) -> str:
 
 def fires(name: str, at: str, summary: str, **labels: str) -> dict[str, Any]:
     """A case of promtool: an alert fires with these labels and this summary, and with the other annotations of its rule."""
-    found = {
-        "exp_labels": {**ALERTS[name]["labels"], **labels},
-        "exp_annotations": {**ALERTS[name]["annotations"], "summary": summary},
-    }
+    found = {"exp_labels": {**ALERTS[name]["labels"], **labels}, "exp_annotations": {**ALERTS[name]["annotations"], "summary": summary}}
     return {"eval_time": at, "alertname": name, "exp_alerts": [found]}
 
 

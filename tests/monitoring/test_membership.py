@@ -88,7 +88,6 @@ def drive_of(device: str) -> str:
 
 
 def add_device(sys: Path, device: str) -> None:
-    """A drive of sysfs, or a partition in the folder of its drive."""
     drive = drive_of(device)
     place = sys / "block" / drive / device if drive != device else sys / "block" / drive
     place.mkdir(parents=True, exist_ok=True)
@@ -191,7 +190,7 @@ POOLS = """  pool: big data 2
 config:
 
 \tNAME          STATE     READ WRITE CKSUM
-\tfast          ONLINE       0     0     0
+\tbig data 2    ONLINE       0     0     0
 \t  /dev/nvme0n1p1  ONLINE   0     0     0
 \t  /dev/nvme1n1p1  ONLINE   0     0     0
 
@@ -206,7 +205,7 @@ action: Attach the missing device and online it using 'zpool online'.
 config:
 
 \tNAME                STATE     READ WRITE CKSUM
-\ttank                DEGRADED     0     0     0
+\tbig tank            DEGRADED     0     0     0
 \t  raidz2-0          DEGRADED     0     0     0
 \t    /dev/sda1       ONLINE       0     0     0
 \t    replacing-1     DEGRADED     0     0     0
@@ -242,7 +241,7 @@ PLACES = {
 
 @pytest.mark.parametrize("shell", ["sh", "dash", "bash", "busybox sh"])
 def test_a_zfs_vdev_is_a_group(shell: str, tmp_path: Path) -> None:
-    """Of a pool whose name has spaces."""
+    """The pools have names with spaces."""
     require(*([] if shell == "sh" else [shell.split()[0]]))
     for device in [*(f"sd{d}1" for d in "abcdghi"), "sde", "sdf", *(f"nvme{n}n1p1" for n in range(5))]:
         add_device(tmp_path, device)
