@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from engine.warehouse import Warehouse
 from tests.proof.support import ROOT
 
 if importlib.util.find_spec("airflow") is None:
@@ -33,7 +34,6 @@ else:
 # Airflow is imported in fixtures and tests, so that collecting all tests does not wait for it
 @pytest.fixture(scope="session")
 def airflow_database() -> Iterator[None]:
-    """Airflow's tables, and the writer's pool."""
     import shutil
 
     from airflow.models.pool import Pool
@@ -49,7 +49,6 @@ def airflow_database() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def bag(airflow_database: None) -> Any:
-    """The DAGs, as Airflow reads them."""
     from airflow.models.dagbag import DagBag
 
     return DagBag(ROOT / "dags")
@@ -62,8 +61,14 @@ def tasks(bag: Any) -> Callable[[str], Callable[..., Any]]:
 
 
 @pytest.fixture
+def warehouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
+    """That of the DAGs, empty."""
+    monkeypatch.setenv("DRIVETAIL_WAREHOUSE", str(tmp_path))
+    return Warehouse(tmp_path)
+
+
+@pytest.fixture
 def task_context(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """The context of a task that a test calls."""
     told = SimpleNamespace(dag_id="drivetail_hourly", task_id="by hand", map_index=-1, run_id="by hand")
     context: dict[str, Any] = {"ti": told}
     monkeypatch.setattr("airflow.sdk.get_current_context", lambda: context)

@@ -19,7 +19,6 @@ WEEK = "2026-W02"
 
 
 def last_hours(count: int) -> list[datetime]:
-    """A number of hours until the end of the week."""
     return [MONDAY - timedelta(hours=number) for number in range(count, 0, -1)]
 
 
@@ -50,18 +49,9 @@ class Site:
 
     folder: Path
 
-    @property
-    def warehouse(self) -> Warehouse:
-        return Warehouse(self.folder / "warehouse")
-
-    @property
-    def inbox(self) -> Path:
-        return self.folder / "inbox"
-
-    @property
-    def everything(self) -> Path:
-        """All that is delivered, as one bundle."""
-        return self.folder / "everything"
+    def __post_init__(self) -> None:
+        self.warehouse, self.inbox = Warehouse(self.folder / "warehouse"), self.folder / "inbox"
+        self.everything = self.folder / "everything"  # all that is delivered, as one bundle
 
     @property
     def slow_drive(self) -> str:

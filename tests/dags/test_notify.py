@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import socket
-import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
@@ -18,40 +13,15 @@ import pytest
 
 from drivetail.service.settings import settings_file
 from engine.warehouse import Warehouse
+from tests.webhook import Webhook, free_port, name_receivers
 
 pytestmark = [pytest.mark.xdist_group("airflow"), pytest.mark.usefixtures("airflow_database")]
 
 
-def name_receivers(warehouse: Warehouse, **urls: str) -> None:
-    text = "".join(f'[[notify]]\nname = "{name}"\nurl = "{url}"\n' for name, url in urls.items())
-    settings_file(warehouse).write_text(text)
-
-
-class Webhook(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.taken.append((self.path, body["message"]))  # type: ignore[attr-defined]
-        self.send_response(self.server.status)  # type: ignore[attr-defined]
-        self.end_headers()
-
-    def log_message(self, *arguments: object) -> None:
-        """Nothing on the terminal."""
-
-
 @pytest.fixture
-def webhook() -> Iterator[Any]:
-    server = HTTPServer(("127.0.0.1", 0), Webhook)
-    server.taken, server.status = [], 200  # type: ignore[attr-defined]
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield server
-    server.shutdown()
-    server.server_close()
-
-
-@pytest.fixture
-def warehouse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
-    monkeypatch.setenv("DRIVETAIL_WAREHOUSE", str(tmp_path))
-    return Warehouse(tmp_path)
+def webhook() -> Iterator[Webhook]:
+    with Webhook() as server:
+        yield server
 
 
 @pytest.fixture
@@ -59,20 +29,14 @@ def context() -> dict[str, Any]:
     return {"ti": SimpleNamespace(dag_id="drivetail_hourly", task_id="raw.land", map_index=0, run_id="by hand")}
 
 
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
 def test_a_receiver_that_is_down_keeps_no_message_from_the_others(
-    warehouse: Warehouse, webhook: Any, caplog: pytest.LogCaptureFixture
+    warehouse: Warehouse, webhook: Webhook, caplog: pytest.LogCaptureFixture
 ) -> None:
     import drivetail_shared as shared
 
     name_receivers(warehouse, down=f"json://127.0.0.1:{free_port()}/SECRETTOKEN", well=f"json://127.0.0.1:{webhook.server_port}/well")
     shared.notify("d1 is slow")
-    assert webhook.taken == [("/well", "d1 is slow")]
+    assert [(path, body["message"]) for path, body in webhook.taken] == [("/well", "d1 is slow")]
     said = [record.getMessage() for record in caplog.records if record.name == "drivetail.notify"]
     assert said[1].startswith("down: did not take the message") and "SECRETTOKEN" not in str(said)
 
@@ -85,13 +49,12 @@ def test_without_receivers_the_log_has_it(warehouse: Warehouse, caplog: pytest.L
 
 
 @pytest.fixture
-def message(warehouse: Warehouse, webhook: Any) -> Callable[[], str]:
-    """The one message that the receiver has."""
+def message(warehouse: Warehouse, webhook: Webhook) -> Callable[[], str]:
     name_receivers(warehouse, well=f"json://127.0.0.1:{webhook.server_port}/well")
 
     def read() -> str:
-        ((_, text),) = webhook.taken
-        return str(text)
+        ((_, body),) = webhook.taken
+        return str(body["message"])
 
     return read
 
@@ -119,7 +82,7 @@ def test_a_task_killed_on_its_last_try_is_reported(bag: Any, message: Callable[[
     assert message() == "drivetail_hourly, marts.build, hour 7: it was killed"
 
 
-def test_a_run_that_exceeds_its_limit_is_reported(bag: Any, webhook: Any, message: Callable[[], str], context: dict[str, Any]) -> None:
+def test_a_run_that_exceeds_its_limit_is_reported(bag: Any, webhook: Webhook, message: Callable[[], str], context: dict[str, Any]) -> None:
     """Airflow skips its tasks, and calls none of theirs; where a task failed, the task has reported."""
     from airflow.callbacks.callback_requests import DagCallbackRequest
     from airflow.dag_processing.processor import _execute_dag_callbacks

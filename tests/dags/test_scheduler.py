@@ -12,7 +12,6 @@ import json
 import os
 import random
 import signal
-import socket
 import sqlite3
 import subprocess
 import threading
@@ -30,9 +29,11 @@ import pytest
 
 from engine.warehouse import Warehouse
 from ingest import drop
+from ingest.raw.register import Register
 from tests.dags.hours import WEEK, Site, last_hours, make_site
 from tests.proof.readers import Reader
 from tests.proof.support import ROOT, drivetail, environment, marts_differences
+from tests.webhook import free_port
 
 HOURS = last_hours(int(os.environ.get("DRIVETAIL_SCHEDULED_HOURS", "3")))
 KILLS = int(os.environ.get("DRIVETAIL_TASK_KILLS", "5"))
@@ -65,9 +66,7 @@ class Scheduler:
 
     def __init__(self, site: Site) -> None:
         self.site = site
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self.output = site.folder / "airflow.out"
         self.variables = {name: value for name, value in environment().items() if not name.startswith("AIRFLOW")}
         self.variables["PORT"] = str(self.port)
@@ -90,23 +89,18 @@ class Scheduler:
         return all(health[part]["status"] == "healthy" for part in ("scheduler", "dag_processor"))
 
     def airflow(self, *arguments: str) -> None:
-        """Run a command of Airflow's own beside it."""
         done = subprocess.run([*self.script, *arguments], env=self.variables, capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, done.stdout + done.stderr
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         database = self.site.warehouse.root / "airflow/airflow.db"
         try:
-            connection = sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=10)
-            try:
+            with contextlib.closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True, timeout=10)) as connection:
                 return connection.execute(query).fetchall()
-            finally:
-                connection.close()
         except sqlite3.OperationalError:  # not there yet
             return []
 
     def runs(self, dag: str) -> list[str]:
-        """The states of a DAG's runs, in their order."""
         return [state for (state,) in self.rows(f"select state from dag_run where dag_id = '{dag}' order by run_after, id")]
 
     def backfilled(self) -> list[str]:
@@ -253,6 +247,7 @@ def test_hours_with_kills_end_in_the_marts_of_one_load(tmp_path: Path):
         assert runs_begun(scheduler) == HOURS
         assert scheduler.rows(f"select {BACKFILLED_BESIDE} from dag_run where dag_id = 'drivetail_hourly'") == [(True,)]
         assert (warehouse.root / "reports" / f"{WEEK}.html").exists()
+        assert [record["subject_id"] for record in Register(warehouse.raw, "alerts").read()] == [site.slow_drive]
         reader.check()
     finally:
         killer.stop()
@@ -325,7 +320,6 @@ def test_a_stop_ends_every_process_in_order_while_tasks_run(tmp_path: Path) -> N
 
 
 def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
-    """Those that have not ended."""
     found = []
     for each in processes:
         with contextlib.suppress(psutil.NoSuchProcess):

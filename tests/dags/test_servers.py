@@ -10,12 +10,10 @@ from typing import Any
 
 import pytest
 
-from engine.publish import current_publication
 from engine.warehouse import Warehouse
 from ingest import list_deliveries
 from ingest.sources.prometheus import client as client_module
 from tests.ingest.prometheus_server import FEEDS, Server, counted_drives, serving
-from tests.proof.support import ROOT
 
 pytestmark = [pytest.mark.xdist_group("airflow"), pytest.mark.usefixtures("airflow_database")]
 
@@ -51,38 +49,6 @@ def warehouse(tmp_path: Path, server: Server, task_context: dict[str, Any], monk
 
 def interval(hour: datetime) -> dict[str, datetime]:
     return {"data_interval_end": hour.replace(tzinfo=UTC) + timedelta(hours=1)}
-
-
-@pytest.mark.soak
-def test_an_hour_that_a_server_did_not_give_is_published_with_the_next(
-    warehouse: Warehouse, server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from airflow.models.dagbag import DagBag
-
-    def run(hours: int) -> dict[str, str]:
-        """The states of the landings and the build in the run of an hour, counted from HOUR."""
-        dag = DagBag(ROOT / "dags").dags["drivetail_hourly"]
-        # a run by hand is for the last interval that ends by its date
-        done = dag.test(logical_date=HOUR.replace(tzinfo=UTC) + timedelta(hours=hours + 1))
-        tasks = done.get_task_instances()
-        return {f"{task.task_id} {task.map_index}": str(task.state) for task in tasks if task.task_id in ("raw.land", "marts.build")}
-
-    def last_hour() -> datetime | None:
-        publication = current_publication(warehouse)
-        return publication and publication.last_hour_utc
-
-    monkeypatch.undo()
-    monkeypatch.setenv("DRIVETAIL_WAREHOUSE", str(warehouse.root))
-    monkeypatch.setattr(client_module, "RETRIES", 0)
-    assert run(0) == {"raw.land 0": "success", "raw.land 1": "success", "marts.build -1": "success"}
-    assert last_hour() == HOUR
-    server.fault = lambda path, parameters, before: (503, {}, b"down")
-    (warehouse.root / "inbox/drives_more.csv").write_text("drive_id,raid_group_id\nd2,g1\n")
-    assert run(1) == {"raw.land 0": "success", "raw.land 1": "failed", "marts.build -1": "success"}
-    assert last_hour() == HOUR and len(list_deliveries(warehouse.root)) == 3
-    server.fault = lambda path, parameters, before: None
-    assert run(2) == {"raw.land 0": "success", "marts.build -1": "success"}
-    assert last_hour() == HOUR + timedelta(hours=2)
 
 
 def test_a_run_pulls_its_own_hour_and_says_so_when_nobody_answers(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,11 +21,9 @@ folder = "../inbox"
 """
 
 
-@pytest.fixture
-def warehouse(tmp_path: Path, task_context: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Warehouse:
-    (tmp_path / "drivetail.toml").write_text(SETTINGS)
-    monkeypatch.setenv("DRIVETAIL_WAREHOUSE", str(tmp_path))
-    return Warehouse(tmp_path)
+@pytest.fixture(autouse=True)
+def settings(warehouse: Warehouse, task_context: dict[str, Any]) -> None:
+    warehouse.settings.write_text(SETTINGS)
 
 
 def test_only_what_may_pass_is_landed_again(warehouse: Warehouse, tasks: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,7 +88,7 @@ def test_the_hosts_of_open_alerts_are_written_where_the_settings_say(warehouse: 
 
     with pytest.raises(AirflowSkipException):
         tasks("watch.hosts")()
-    (warehouse.root / "drivetail.toml").write_text(SETTINGS + '[collect]\nfile = "hosts/slow.json"\n')
+    warehouse.settings.write_text(SETTINGS + '[collect]\nfile = "hosts/slow.json"\n')
     with pytest.raises(AirflowSkipException):  # the first build may have failed
         tasks("watch.hosts")()
     assert not (warehouse.root / "hosts").exists()
@@ -105,6 +102,6 @@ def test_the_metrics_are_written_where_the_settings_say(warehouse: Warehouse, ta
 
     with pytest.raises(AirflowSkipException):
         tasks("watch.metrics")()
-    (warehouse.root / "drivetail.toml").write_text(SETTINGS + '[metrics]\nfile = "metrics/drivetail.prom"\n')
+    warehouse.settings.write_text(SETTINGS + '[metrics]\nfile = "metrics/drivetail.prom"\n')
     assert tasks("watch.metrics")() == str(warehouse.root / "metrics/drivetail.prom")
     assert "drivetail_publication_usable 0.0" in (warehouse.root / "metrics/drivetail.prom").read_text()
