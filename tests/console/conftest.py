@@ -33,7 +33,6 @@ class Served:
     access: Access
 
     def client(self, *, signed_in: bool = True) -> httpx.Client:
-        """A reader."""
         cookies = {f"drivetail_{httpx.URL(self.address).port}": self.access.cookie} if signed_in else {}
         return httpx.Client(base_url=self.address, follow_redirects=True, timeout=300, headers={"origin": self.address}, cookies=cookies)
 

@@ -48,10 +48,6 @@ def decided(warehouse: Warehouse) -> list[dict[str, object]]:
     return Register(warehouse.raw, "decisions").read()
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# Pages
-
-
 @pytest.mark.parametrize("page", ALL_PAGES)
 def test_a_page_is_shown_with_a_policy_against_foreign_scripts(client: httpx.Client, page: str):
     answer = client.get(page)
@@ -155,10 +151,6 @@ def test_hours_in_memory_and_those_before_them_are_the_marts(console: Served, mo
     assert (found, missing, kept) == (expected, 0, 3)
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# Who may ask
-
-
 def test_nobody_is_let_in_without_the_token(console: Served):
     with console.client(signed_in=False) as client:
         for page in ALL_PAGES:
@@ -206,10 +198,6 @@ def test_a_header_is_not_trusted_where_others_reach_the_server(console: Served, 
         access_of(console.warehouse, "127.0.0.1", 8090, None, None)
 
 
-# --------------------------------------------------------------------------------------------------------------------
-# Decide
-
-
 def test_decisions_on_several_drives_are_recorded_and_shown_at_once(console: Served, client: httpx.Client):
     drives = ["D00000102A", "D00000110A"]
     before = len(decided(console.warehouse))
@@ -236,10 +224,6 @@ def test_a_wrong_decision_is_refused_whole(console: Served, client: httpx.Client
     form = {"form_token": form_token(client.get(f"/drive?id={DRIVE}").text), "drive": DRIVE, "verdict": "watch", "note": "n"}
     assert client.post("/decide", data={**form, **wrong}).status_code == 422
     assert decided(console.warehouse) == before
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# Ask
 
 
 @pytest.mark.parametrize(
@@ -290,10 +274,6 @@ def test_a_question_from_another_site_waits_for_its_reader(client: httpx.Client)
     foreign = client.get("/ask", params={"sql": "select 4711 as a"}, headers={"sec-fetch-site": "cross-site"}).text
     own = client.get("/ask", params={"sql": "select 4711 as a"}, headers={"sec-fetch-site": "same-origin"}).text
     assert "1 rows" in own and "1 rows" not in foreign and "select 4711" in foreign
-
-
-# --------------------------------------------------------------------------------------------------------------------
-# Speed
 
 
 @pytest.mark.proof

@@ -9,19 +9,18 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from click.testing import CliRunner
 
-from drivetail.cli import main
 from drivetail.host.collect import CollectError, Collector, run
 from engine.warehouse import Warehouse
-from ingest import drive_hour_files, ingest, list_deliveries, table_files
+from ingest import ingest, list_deliveries, table_files
 from ingest.raw.register import Register
+from tests.drivetail.conftest import counted, drivetail
 
 T0 = 1_767_607_200
 AT = datetime(2026, 1, 5, 10)  # that
 MDSTAT = """Personalities : [raid6]
 md0 : active raid6 sdc[2] sdb1[1]{failed} sda[0] sdd[3]
-      9 blocks super 1.2 level 6, 512k chunk, algorithm 5 {working}
+      9 blocks super 1.2 level 6, 512k chunk, algorithm {layout} {working}
 """
 EXPORT = "MD_LEVEL=raid6\nMD_DEVICES=4\nMD_UUID=aaaaaaaa:bbbbbbbb:cccccccc:dddddddd\n" + "".join(
     f"MD_DEVICE_dev_{d}_ROLE={n}\nMD_DEVICE_dev_{d}_DEV=/dev/{d}\n" for n, d in enumerate(("sda", "sdb1", "sdc", "sdd"))
@@ -31,7 +30,8 @@ EXPORT = "MD_LEVEL=raid6\nMD_DEVICES=4\nMD_UUID=aaaaaaaa:bbbbbbbb:cccccccc:ddddd
 class Host:
     """A host with four drives in one array; `answers` are the commands it has, by their name."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, layout: int = 5) -> None:
+        self.layout = layout
         self.proc = root / "proc"
         self.proc.mkdir()
         devices = [{"name": f"sd{d}", "type": "disk", "serial": f"S{d}", "rota": True, "size": 4096} for d in "abcd"]
@@ -45,9 +45,14 @@ class Host:
         self.at(0)
 
     def at(self, minute: int, failed: str = "") -> None:
-        lines = [f"8 0 sd{d} {100 * minute} 0 {800 * minute} {300 * minute} 0 0 0 0 0 0 0\n" for d in "abcd"]
+        self.counts(dict.fromkeys("abcd", (100 * minute, 300 * minute)))
+        working = "[4/3] [U_UU]" if failed else "[4/4] [UUUU]"
+        (self.proc / "mdstat").write_text(MDSTAT.format(failed=failed, working=working, layout=self.layout))
+
+    def counts(self, drives: dict[str, tuple[int, int]]) -> None:
+        """Set the counters of drives: reads, and the milliseconds that they took."""
+        lines = [f"8 0 sd{drive} {ios} 0 {8 * ios} {taken} 0 0 0 0 0 0 0\n" for drive, (ios, taken) in drives.items()]
         (self.proc / "diskstats").write_text("".join(lines))
-        (self.proc / "mdstat").write_text(MDSTAT.format(failed=failed, working="[4/3] [U_UU]" if failed else "[4/4] [UUUU]"))
 
     def run(self, command: Sequence[str]) -> str | None:
         self.asked.append(" ".join(command))
@@ -73,16 +78,6 @@ def looked(host: Host, collecting: Collector, *minutes: int, failed: str = "") -
 
 def asked_of_journald(host: Host) -> list[str]:
     return [command for command in host.asked if "--since" in command]
-
-
-def counted(warehouse: Path, kind: str) -> pl.DataFrame:
-    """The rows of a kind of record that count; empty where there are none."""
-    deliveries = list_deliveries(warehouse)
-    files = [path for each in deliveries for path in drive_hour_files(each)] if kind == "drive_hours" else table_files(deliveries, kind)
-    rows = pl.concat([pl.read_parquet(path) for path in files], how="diagonal") if files else pl.DataFrame()
-    for path in table_files(deliveries, f"retired_{kind}"):
-        rows = rows.join(pl.read_parquet(path), on=["delivery_seq", "file_no", "row_no"], how="anti")
-    return rows
 
 
 def of_host(warehouse: Path) -> dict[str, list[tuple[object, ...]]]:
@@ -121,7 +116,7 @@ def test_deliveries_of_one_hour_end_as_one_hour(host: Host, tmp_path: Path) -> N
     again.deliver(T0 + 3900)
     assert (out / ".collect/diskstats").read_text().count("TS ") == 2  # of 11:00, and the one before it
 
-    done = CliRunner().invoke(main, ["ingest", "collected", str(out), "--warehouse", str(warehouse)])
+    done = drivetail("ingest", "collected", out, "-w", warehouse)
     assert done.exit_code == 0, done.output
     deliveries = list_deliveries(warehouse)
     hours = pl.concat([pl.read_parquet(path) for path in sorted(warehouse.glob("raw/deliveries/*/drive_hours/*.parquet"))])
@@ -153,11 +148,11 @@ def test_a_rebuild_over_many_deliveries_is_one_event_with_its_whole_span(host: H
     for minute, (first, second) in doing.items():
         collecting = collector(host, out)  # a process of its own, as from cron
         host.at(minute)
-        (host.proc / "mdstat").write_text(MDSTAT.format(failed="", working="[4/4] [UUUU]") + first + other + second)
+        (host.proc / "mdstat").write_text(MDSTAT.format(failed="", working="[4/4] [UUUU]", layout=5) + first + other + second)
         collecting.look(T0 + 60 * minute)
         collecting.deliver(T0 + 60 * minute)
     assert (out / ".collect/mdstat").read_text().count("TS ") == 5  # since 10:10 something has been going on: where that changed
-    assert CliRunner().invoke(main, ["ingest", "collected", str(out), "--warehouse", str(warehouse)]).exit_code == 0
+    assert drivetail("ingest", "collected", out, "-w", warehouse).exit_code == 0
     told = {
         (drive[-3:], occurred - AT, ended - AT, detail)
         for drive, occurred, ended, detail in counted(warehouse, "drive_events")
@@ -180,21 +175,27 @@ year = 2026
 """
 
 
+def with_inbox(folder: Path) -> Path:
+    """A warehouse whose inbox is what the host delivers."""
+    warehouse = folder / "warehouse"
+    warehouse.mkdir()
+    (warehouse / "drivetail.toml").write_text(SETTINGS)
+    return warehouse
+
+
 def test_an_inbox_takes_every_part_of_what_hosts_deliver(host: Host, tmp_path: Path) -> None:
     collecting = collector(host, tmp_path / "out")
     looked(host, collecting, 0, 10, 20)
     collecting.deliver(T0 + 1200)
     looked(host, collecting, 30, failed="(F)")
     collecting.deliver(T0 + 1800)
-    warehouse = tmp_path / "warehouse"
-    warehouse.mkdir()
-    (warehouse / "drivetail.toml").write_text(SETTINGS)
-    landing = ["inbox", "--land", "--warehouse", str(warehouse)]
-    done = CliRunner().invoke(main, landing)
+    warehouse = with_inbox(tmp_path)
+    landing = ("inbox", "--land", "-w", warehouse)
+    done = drivetail(*landing)
     assert done.exit_code == 0 and "2 new entries landed" in done.output, done.output
 
     at_once = tmp_path / "at_once"
-    done = CliRunner().invoke(main, ["ingest", "collected", str(tmp_path / "out"), "--warehouse", str(at_once)])
+    done = drivetail("ingest", "collected", tmp_path / "out", "-w", at_once)
     assert done.exit_code == 0, done.output
     assert of_host(warehouse) == of_host(at_once)
     lines = [line for line in Register(Warehouse(warehouse).raw, "inbox").read() if line["outcome"] != "begun"]
@@ -203,7 +204,7 @@ def test_an_inbox_takes_every_part_of_what_hosts_deliver(host: Host, tmp_path: P
 
     count = len(list_deliveries(warehouse))
     Register(Warehouse(warehouse).raw, "inbox").path.unlink()
-    done = CliRunner().invoke(main, landing)
+    done = drivetail(*landing)
     assert done.exit_code == 0 and done.output.count("nothing new") == 2, done.output
     assert len(list_deliveries(warehouse)) == count
 
@@ -213,14 +214,11 @@ def test_a_part_that_cannot_be_read_needs_somebody_and_costs_only_that(host: Hos
     looked(host, collecting, 0, 10)
     delivered = collecting.deliver(T0 + 600).path
     (delivered / "lsblk.json").write_text("{")
-    warehouse = tmp_path / "warehouse"
-    warehouse.mkdir()
-    (warehouse / "drivetail.toml").write_text(SETTINGS)
-    done = CliRunner().invoke(main, ["inbox", "--land", "--warehouse", str(warehouse)])
+    warehouse = with_inbox(tmp_path)
+    done = drivetail("inbox", "--land", "-w", warehouse)
     assert done.exit_code == 1 and "lsblk.json could not be read" in done.output, done.output
     assert {row[1] for row in of_host(warehouse)["drive_hours"]} == {f"web1/sd{d}" for d in "abcd"}
-    shown = CliRunner().invoke(main, ["inbox", "--warehouse", str(warehouse)])
-    assert "1 failed" in shown.output
+    assert "1 failed" in drivetail("inbox", "-w", warehouse).output
 
 
 def test_membership_for_node_exporter(host: Host, tmp_path: Path) -> None:
@@ -324,5 +322,5 @@ def test_a_command_that_hangs_fails_or_says_nothing(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("every", ["0s", "1h", "20m"])
 def test_every_takes_seconds_or_minutes(every: str, tmp_path: Path) -> None:
-    done = CliRunner().invoke(main, ["collect", "--out", str(tmp_path), "--every", every])
+    done = drivetail("collect", "--out", tmp_path, "--every", every)
     assert (done.exit_code, "give 1s to 15m" in done.output) == (2, True)

@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from drivetail.cli import main
 from drivetail.host.collect import Collected, Collector, looking
 from drivetail.host.finer import Finer
-from drivetail.service import SettingsError
-from drivetail.service.settings import load_settings
 from engine.read import fetch, open_published
 from engine.warehouse import Warehouse
+from tests.drivetail.conftest import drivetail
+from tests.drivetail.test_collect import AT, T0, Host
 
-T0 = 1_767_607_200
 HOUR = 3600
-AT = datetime(2026, 1, 5, 10)  # that
-MDSTAT = """Personalities : [raid6]
-md0 : active raid6 sde[4] sdd[3] sdc[2] sdb[1] sda[0]
-      9 blocks super 1.2 level 6, 512k chunk, algorithm 2 [5/5] [UUUUU]
-"""
-EXPORT = "MD_LEVEL=raid6\nMD_DEVICES=5\nMD_UUID=aaaaaaaa:bbbbbbbb:cccccccc:dddddddd\n" + "".join(
-    f"MD_DEVICE_dev_sd{d}_ROLE={n}\nMD_DEVICE_dev_sd{d}_DEV=/dev/sd{d}\n" for n, d in enumerate("abcde")
-)
 FILE = {"every_seconds": 10, "hours": 2, "megabytes": 1, "hosts": {"web1": "2026-01-05T12:00:00Z"}}
 
 
@@ -36,22 +24,14 @@ class Over(Exception):
     """The time of the test is over."""
 
 
-class Machine:
-    """A clock that only sleeping moves, and five drives of ten I/Os a second and 3 ms each; sdd is throttled: 12 ms."""
+class Machine(Host):
+    """A clock that only sleeping moves; each drive does ten I/Os a second, of 3 ms each; sdd is throttled: 12 ms."""
 
     def __init__(self, root: Path) -> None:
-        self.now = float(T0)
-        self.until = float(T0)
-        self.proc = root / "proc"
-        self.proc.mkdir()
-        (self.proc / "mdstat").write_text(MDSTAT)
-        devices = [{"name": f"sd{d}", "type": "disk", "serial": f"S{d}", "rota": True, "size": 4096} for d in "abcde"]
-        self.answers = {"lsblk": json.dumps({"blockdevices": devices}), "mdadm": EXPORT, "journalctl": '{"MESSAGE":"hello"}\n'}
+        super().__init__(root, layout=2)
+        self.now = self.until = float(T0)
         self.looks: list[float] = []
         self.sleep(0)
-
-    def run(self, command: Sequence[str]) -> str | None:
-        return self.answers.get(command[0])
 
     def clock(self) -> float:
         return self.now
@@ -62,8 +42,7 @@ class Machine:
         self.now += seconds
         self.looks.append(self.now)
         ios = round(10 * (self.now - T0))
-        lines = [f"8 0 sd{d} {ios} 0 {8 * ios} {ios * (12 if d == 'd' else 3)} 0 0 0 0 0 0 0\n" for d in "abcde"]
-        (self.proc / "diskstats").write_text("".join(lines))
+        self.counts({drive: (ios, ios * (12 if drive == "d" else 3)) for drive in "abcd"})
 
     def collects(self, out: Path, file: Path, until: float) -> list[Collected]:
         """Deliveries of a service that looks every five minutes until then."""
@@ -78,7 +57,7 @@ class Machine:
 
 
 def ask(*arguments: object) -> str:
-    done = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    done = drivetail(*arguments)
     assert done.exit_code == 0, done.output
     return done.output
 
@@ -165,29 +144,6 @@ def test_a_file_that_cannot_be_used_is_named_with_the_next_delivery(content: str
     assert {two - one for one, two in zip(machine.looks[1:], machine.looks[2:], strict=False)} == {300}
 
 
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ('finer_when_slow = "1s"', "collect.finer_when_slow is '1s'; give 5s to 5m"),
-        ('finer_when_slow = "often"', "collect.finer_when_slow is 'often'; give 5s to 5m"),
-        ("finer_when_slow = 10", "collect.finer_when_slow is 10;"),
-        ("finer_hours = 0", "collect.finer_hours is 0;"),
-        ("finer_megabytes = 20000", "collect.finer_megabytes is 20000;"),
-        ('finer = "10s"', "collect.finer: unknown key"),
-        ('file = ""', "collect.file is ''; give a path"),
-    ],
-)
-def test_a_bad_setting_is_one_line(line: str, words: str, tmp_path: Path) -> None:
-    named = line if line.startswith("file") else f'file = "slow.json"\n{line}'
-    (tmp_path / "drivetail.toml").write_text(f"[collect]\n{named}\n")
-    with pytest.raises(SettingsError) as raised:
-        load_settings(Warehouse(tmp_path))
-    assert words in str(raised.value) and "\n" not in str(raised.value)
-
-
-def test_settings_without_a_file_say_so(tmp_path: Path) -> None:
-    (tmp_path / "drivetail.toml").write_text('[collect]\nfiner_when_slow = "10s"\n')
-    with pytest.raises(SettingsError, match="collect: file is missing"):
-        load_settings(Warehouse(tmp_path))
-    done = CliRunner().invoke(main, ["collect", "--once", "--finer", "x.json", "--out", str(tmp_path / "out")])
+def test_a_single_look_takes_no_finer_ones(tmp_path: Path) -> None:
+    done = drivetail("collect", "--once", "--finer", "x.json", "--out", tmp_path / "out")
     assert (done.exit_code, "leave --finer out" in done.output) == (2, True)

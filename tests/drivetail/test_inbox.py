@@ -11,17 +11,15 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from click.testing import CliRunner
 
-import drivetail.feeds.inbox
 import ingest.raw.arrivals
-from drivetail.cli import main
 from drivetail.feeds.inbox import AHEAD, DONE, FAILED, NEW, SETTLING, arrived, deal, hours_of_name, land_each, list_entries
 from drivetail.feeds.outcomes import BEGUN, HELD, HINDERED, LANDED, NOT_LANDED, NOTHING_NEW, REFUSED, Outcome, register
 from drivetail.service import SettingsError
 from drivetail.service.settings import Settings, load_settings, settings_file, write_settings
 from engine.warehouse import Warehouse
 from ingest import GateError, IngestError, IngestSummary, StoreError, list_deliveries
+from tests.drivetail.conftest import drivetail
 
 NOW = datetime(2026, 1, 5, 12)
 
@@ -116,14 +114,6 @@ def test_collected_entries_wait_for_no_hour(site):
     assert set(states(collected, until=NOW).values()) == {NEW}
 
 
-def test_half_a_line_of_the_register_is_left_out(site):
-    put(site[2] / "a.csv")
-    write_down(site, "a.csv", LANDED)
-    whole = register(site[0]).path.read_text()
-    register(site[0]).path.write_text(whole[:-20])
-    assert states(site) == {"a.csv": NEW}
-
-
 def test_a_clock_that_is_ahead_keeps_no_entry_for_ever(site):
     put(site[2] / "a.csv", age=timedelta(days=-2))
     assert states(site) == {"a.csv": NEW}
@@ -146,7 +136,7 @@ def land_all(site, monkeypatch: pytest.MonkeyPatch, faults: dict[str, BaseExcept
             raise faults[Path(paths[0]).name]
         return IngestSummary(source, None, [])
 
-    monkeypatch.setattr(drivetail.feeds.inbox, "ingest", ingested)
+    monkeypatch.setattr("drivetail.feeds.inbox.ingest", ingested)
     return land_each(site[0], site[1], [(entry.inbox, entry.path) for entry in arrived(site[0], site[1], now=NOW)])
 
 
@@ -205,45 +195,34 @@ url = "http://prometheus:9090"
         ("[schedule]", "[schedule", "drivetail.toml"),
         ("[alarms]", '[metrics]\nfile = "metrics.txt"\n[alarms]', "metrics.file is 'metrics.txt'; give a file that ends in .prom"),
         ("[alarms]", "[metrics]\nfile = 7\n[alarms]", "metrics.file is 7; give a path"),
-        ("[alarms]", '[metrics]\nfolder = "x"\n[alarms]', "metrics.folder: unknown key"),
+        # of a finer look
+        ("[alarms]", '[collect]\nfile = ""\n[alarms]', "collect.file is ''; give a path"),
+        ("[alarms]", '[collect]\nfiner_when_slow = "10s"\n[alarms]', "collect: file is missing"),
+        ("[alarms]", '[collect]\nfile = "x"\nfiner_when_slow = "1s"\n[alarms]', "collect.finer_when_slow is '1s'; give 5s to 5m"),
+        ("[alarms]", '[collect]\nfile = "x"\nfiner_when_slow = 10\n[alarms]', "collect.finer_when_slow is 10;"),
+        ("[alarms]", '[collect]\nfile = "x"\nfiner_hours = 0\n[alarms]', "collect.finer_hours is 0;"),
+        ("[alarms]", '[collect]\nfile = "x"\nfiner_megabytes = 20000\n[alarms]', "collect.finer_megabytes is 20000;"),
         (
             'source = "bundle"',
             'source = "bundle"\nresolution = "5m"',
             "inboxes.fleet: source 'bundle' does not take 'resolution'; there are name",
         ),
-        ('source = "bundle"', 'source = "sysstat"\nyear = 2026', "inboxes.fleet: source 'sysstat' does not take 'year'"),
         ('source = "bundle"', 'source = "collected"\ngroup_label = ["pool"]', "settle_minutes, resolution, timezone, year, boot_time"),
         ('source = "bundle"', 'source = "sysstat"\ninterval = "soon"', "interval is 'soon'; give seconds or minutes"),
         ('source = "bundle"', 'source = "sysstat"\ninterval = "10s"', "inboxes.fleet: interval and began go together"),
-        (
-            'source = "bundle"',
-            'source = "sysstat"\nresolution = "2m"',
-            "fleet.resolution is '2m'; it should be '1m', '5m' or '15m'",
-        ),
+        ('source = "bundle"', 'source = "sysstat"\nresolution = "2m"', "fleet.resolution is '2m'; it should be '1m', '5m' or '15m'"),
         ('source = "bundle"', 'source = "sysstat"\ntimezone = "Berlin"', "timezone is 'Berlin'; give a time zone, such as Europe/Berlin"),
         ('source = "bundle"', 'source = "collected"\nyear = "this"', "year is 'this'; it should be a valid integer"),
-        ('source = "bundle"', 'source = "kernel-log"\nboot_time = "now"', "boot_time is 'now'; give an instant with its offset"),
         ('source = "bundle"', 'source = "prometheus"\ngroup_label = "pool"', "group_label is 'pool'; give a list, such as"),
-        (
-            'source = "bundle"',
-            'source = "bundle"\nmin_coverage = 2',
-            "min_coverage is 2; it should be less than or equal to 1",
-        ),
+        ('source = "bundle"', 'source = "bundle"\nmin_coverage = 2', "min_coverage is 2; it should be less than or equal to 1"),
         ('name = "fleet"', "", "inboxes.1.name is missing"),
         # of a server
         ('"metrics"', '"fleet"', "two inboxes or servers are named 'fleet'"),
         ("url =", "address =", "servers.metrics.url is missing"),
         ("url =", 'source = "bundle"\nurl =', "servers.metrics: source is 'bundle'; give one of prometheus"),
-        (
-            "url =",
-            "token = 7\nurl =",
-            "servers.metrics.token: unknown key",
-        ),
+        ("url =", "token = 7\nurl =", "servers.metrics.token: unknown key"),
         ("url =", "hours = 0\nurl =", "servers.metrics.hours is 0; it should be greater than or equal to 1"),
-        ("url =", "hours = 1.5\nurl =", "hours is 1.5"),
-        ("url =", "match = 'job'\nurl =", "match is 'job'; give a list"),
         ("url =", 'allow_partial = "yes"\nurl =', "allow_partial is 'yes'; give true or false"),
-        ("url =", 'kind = "tape"\nurl =', "servers.metrics.kind is 'tape'; it should be 'disk' or 'ssd'"),
         ("http://prometheus:9090", "prometheus:9090", "servers.metrics.url: 'prometheus:9090'; give the server's address"),
         ("http://prometheus:9090", "http://prometheus:port", "give the server's address, such as http://prometheus:9090"),
         ("http://prometheus", "http://ada:s3cret@prometheus", "servers.metrics.url: it holds credentials, which belong in the environment"),
@@ -259,7 +238,7 @@ def test_settings_that_cannot_be_used_say_why(site, old: str, new: str, told: st
     path.write_text(new.join(written.rsplit(old, 1)))
     with pytest.raises(SettingsError, match=r"drivetail\.toml") as error:
         load_settings(site[0])
-    assert told in str(error.value) and "s3cret" not in str(error.value)
+    assert told in str(error.value) and "\n" not in str(error.value) and "s3cret" not in str(error.value)
 
 
 def test_settings_are_for_their_owner_only(site):
@@ -294,13 +273,13 @@ def test_the_metrics_go_into_the_file_that_is_named(site):
 
 
 def test_settings_are_written_once(site):
-    result = CliRunner().invoke(main, ["init", "--inbox", str(site[2]), "--warehouse", str(site[0].root)])
+    result = drivetail("init", "--inbox", site[2], "-w", site[0].root)
     assert result.exit_code == 1 and "already exists; edit it" in result.output
 
 
 def test_settings_of_a_server_alone(tmp_path):
     def init(*options: str) -> int:
-        return CliRunner().invoke(main, ["init", *options, "--warehouse", str(tmp_path)]).exit_code
+        return drivetail("init", *options, "-w", tmp_path).exit_code
 
     server = ("--server", "http://prometheus:9090")
     assert (init(), init("--server", "prometheus:9090"), init(*server, "--source", "collected"), init(*server)) == (2, 2, 2, 0)
@@ -315,13 +294,13 @@ def test_an_inbox_that_cannot_be_read_is_named_and_holds_up_no_other(site):
     put(other / "drives.csv", "drive_id,raid_group_id\nd1,g1\n")
     site[2].rmdir()
     told = f"inbox fleet: {site[2]}: No such file or directory; mount or make it, or change drivetail.toml"
-    listed = CliRunner().invoke(main, ["inbox", "--warehouse", str(site[0].root)])
+    listed = drivetail("inbox", "-w", site[0].root)
     assert listed.exit_code == 1 and "1 new" in listed.output and told in listed.output
-    landed = CliRunner().invoke(main, ["inbox", "--land", "--warehouse", str(site[0].root)])
+    landed = drivetail("inbox", "--land", "-w", site[0].root)
     assert landed.exit_code == 1 and told in landed.output and "1 entry of 2 did not land" in landed.output
     assert len(list_deliveries(site[0].root)) == 1
     put(site[2])
-    assert f"{site[2]}: Not a directory" in CliRunner().invoke(main, ["inbox", "--warehouse", str(site[0].root)]).output
+    assert f"{site[2]}: Not a directory" in drivetail("inbox", "-w", site[0].root).output
 
 
 HOURS_OF_ONE = "hour_utc,drive_id,raid_group_id,read_ios,write_ios,read_latency_us,write_latency_us\n2026-01-05T10:00:00,{},grp,9,0,70,\n"
@@ -449,7 +428,7 @@ def test_newline_in_an_entrys_name_writes_no_line_of_its_own(site):
     at = (datetime.now(UTC) - timedelta(hours=1)).timestamp()
     for path in site[2].iterdir():
         os.utime(path, (at, at))
-    printed = CliRunner().invoke(main, ["inbox", "--land", "--warehouse", str(site[0].root)]).output
+    printed = drivetail("inbox", "--land", "-w", site[0].root).output
     assert "drive_hours_\\nfleet.csv: landed, 7 rows in" in printed
     assert not [line for line in printed.splitlines() if line.startswith("fleet.csv")]
 

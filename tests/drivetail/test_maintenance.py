@@ -58,7 +58,6 @@ def hourly(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
 
 @contextmanager
 def restored(*paths: Path) -> Iterator[None]:
-    """Files that may be damaged meanwhile."""
     contents = [path.read_bytes() for path in paths]
     try:
         yield
@@ -93,24 +92,6 @@ def test_each_day_of_a_fleet_that_delivers_by_day_is_rebuilt_as_published(tmp_pa
     build(warehouse)
     days = [date(2026, 1, day) for day in (5, 6, 7)]
     assert [rebuild_check(warehouse, day) for day in days] == [(day, []) for day in days]
-
-
-@pytest.mark.soak
-def test_a_day_of_many_builds_can_be_corrected_again(hourly: Warehouse, tmp_path: Path):
-    rows = pl.read_parquet(next(tmp_path.parent.glob("maintenance*/delivery-1/drive_hours.parquet")))
-    rows.with_columns(pl.col("write_latency_us") * 3, collected_at=pl.col("hour_utc") + timedelta(days=3)).write_parquet(
-        tmp_path / "drive_hours.parquet"
-    )
-    ingest("bundle", [tmp_path], hourly.root)
-    build(hourly, daily=True)
-    check_sums(hourly)
-    assert reconcile(hourly) == []
-    twin = Warehouse(tmp_path / "twin")
-    shutil.copytree(hourly.raw, twin.raw)
-    build(twin)
-    assert marts_differences(hourly.published, twin.published) == []
-    day, differences = rebuild_check(hourly)
-    assert day is not None and differences == []
 
 
 def test_a_failed_build_is_reported_and_its_sums_are_not_checked(
@@ -199,7 +180,6 @@ def test_no_law_holds_where_there_is_nothing_to_hold_it_against(hourly: Warehous
 
 
 def newest_drive_hours(warehouse: Warehouse) -> tuple[Path, date]:
-    """The live file of drive-hours of the newest day, and the day."""
     query = "select file, day_utc from plan.files where model = 'int_drive_hours' order by day_utc desc limit 1"
     ((file, day),) = asked(warehouse.build_database, query)
     return warehouse.store / file, day

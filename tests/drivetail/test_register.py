@@ -26,6 +26,7 @@ def test_a_line_that_a_killed_writer_left_never_was(
 ) -> None:
     monkeypatch.setattr(ingest.raw.register, "BLOCK_BYTES", block_bytes)
     register.path.write_text(before)
+    assert [record["n"] for record in register.read()] == kept
     with register.locked():
         register.append([{"n": 8}, {"n": 9}])
     assert [record["n"] for record in register.read()] == [*kept, 8, 9]

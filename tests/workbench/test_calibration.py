@@ -16,10 +16,7 @@ def test_half_of_the_numbers_of_each_family_are_held_out() -> None:
     assert all(fitted == (numbers + 1) // 2 for numbers, fitted in families)
 
 
-@pytest.mark.parametrize(
-    ("stretched", "distance"),
-    [(1, 0), (2, 0.2)],
-)
+@pytest.mark.parametrize(("stretched", "distance"), [(1, 0), (2, 0.2)])
 def test_the_distance_of_a_curve_is_zero_to_itself_alone(stretched: float, distance: float) -> None:
     """Vertices at 1, 2 and 3 hours; once they are taken for 2, 4 and 6, the paper has 0.8 at 4, where the fleet has all."""
     with duckdb.connect() as connection:

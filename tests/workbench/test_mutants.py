@@ -3,17 +3,7 @@
 import duckdb
 import yaml
 
-from workbench.mutants import (
-    EQUIVALENT,
-    Compiled,
-    Outcome,
-    faults,
-    is_equivalent,
-    judge,
-    model_rows,
-    page,
-    survivor_rows,
-)
+from workbench.mutants import EQUIVALENT, Compiled, Outcome, faults, is_equivalent, judge, model_rows, page, survivor_rows
 
 SQL = """
 with dbt_internal_unit_test_actual as (
