@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import time
 import urllib.request
@@ -13,6 +12,8 @@ from datetime import UTC
 from pathlib import Path
 
 import polars as pl
+
+from tests.webhook import free_port
 
 HOUR = 3600
 COUNTED = ("node_disk_reads_completed_total", "node_disk_writes_completed_total", "node_disk_read_time_seconds_total",
@@ -73,13 +74,6 @@ def write_openmetrics(bundle: Path, folder: Path, scrapes_per_hour: int = 1) -> 
 def _shown(counts: list[int], nanoseconds: list[int]) -> tuple[float, ...]:
     """The counters as they are printed, in the order of COUNTED."""
     return (*counts[:2], *(value // 1_000_000 % 2**32 / 1000 for value in nanoseconds), *counts[2:])
-
-
-def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 @contextmanager

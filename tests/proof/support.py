@@ -6,12 +6,16 @@ import os
 import random
 import subprocess
 import sys
+from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
 from engine.compiled import models_of
 from engine.nodes import WHEN_ASKED
+from engine.read import fetch, open_published
+from engine.warehouse import Warehouse
 from workbench.unit_tests import project_folders
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -121,6 +125,12 @@ def asked(file: Path, query: str) -> list[tuple]:
         return connection.execute(query).fetchall()
 
 
+def rows(warehouse: Warehouse, query: str) -> list[dict[str, Any]]:
+    """The rows of a query of what is published, by column."""
+    with open_published(warehouse) as connection:
+        return fetch(connection, query)
+
+
 def asked_soundly(file: Path, query: str) -> list[tuple]:
     """The rows of a query of a publication in which the sums of the contract hold."""
     with duckdb.connect(str(file), read_only=True) as connection:
@@ -158,10 +168,10 @@ def study(connection: duckdb.DuckDBPyConnection, catalog: str) -> set[str]:
     return ASKED & {name for (name,) in connection.execute(query, [catalog]).fetchall()}
 
 
-def marts_differences(left: Path, *others: Path) -> list[str]:
+def marts_differences(left: Path, *others: Path, only: Collection[str] = ()) -> list[str]:
     """Differences between the marts of a published file and those of others, row for row and both ways; [] when they are the same.
 
-    The study is compared where it has been made, in all of them or in none.
+    only: these relations of schema marts. The study is compared where it has been made, in all of them or in none.
     """
     with duckdb.connect() as connection:
         connection.execute(f"attach '{left}' as one (read_only)")
@@ -177,7 +187,7 @@ def marts_differences(left: Path, *others: Path) -> list[str]:
         differences = []
         for relation, columns in relations.items():
             left_out = NOT_COMPARED.get(relation, ())
-            if left_out is None or relation in ASKED - asked:
+            if left_out is None or relation in ASKED - asked or (only and relation.removeprefix("marts.") not in only):
                 continue
             listed = ", ".join(f'"{column}"' for column in columns if column not in left_out)
             for catalog, other in {"one": left, **catalogs}.items():

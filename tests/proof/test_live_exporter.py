@@ -29,6 +29,7 @@ from ingest.raw.store import drive_hour_files, table_files
 from ingest.sources import prometheus
 from tests.proof import prometheus_fleet
 from tests.proof.disk_counters import SECTOR_BYTES, Bracket, look, skip_without_drives, work
+from tests.webhook import free_port
 
 pytestmark = [
     pytest.mark.needs("prometheus-node-exporter", "prometheus"),
@@ -74,7 +75,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Br
     """A server that scraped this machine for some seconds, and what the kernel counted meanwhile."""
     skip_without_drives()
     folder = tmp_path_factory.mktemp("live")
-    address = f"127.0.0.1:{prometheus_fleet.free_port()}"
+    address = f"127.0.0.1:{free_port()}"
     with prometheus_fleet.prometheus(folder, address) as url:
         before = look()
         with exporter(folder, address, "--collector.diskstats"):
@@ -129,7 +130,7 @@ def test_the_metrics_file_reaches_prometheus_and_its_rules(tmp_path: Path) -> No
     for arguments in (["ingest", "bundle", delivery.parent], ["metrics", "--out", metrics]):
         done = CliRunner().invoke(main, [*map(str, arguments), "--warehouse", str(tmp_path / "warehouse")], catch_exceptions=False)
         assert done.exit_code == 0, done.output
-    address = f"127.0.0.1:{prometheus_fleet.free_port()}"
+    address = f"127.0.0.1:{free_port()}"
     textfile = ("--collector.textfile", f"--collector.textfile.directory={metrics.parent}")
     with exporter(tmp_path, address, *textfile), prometheus_fleet.prometheus(tmp_path, address, RULES) as url:
         until = time.monotonic() + 30

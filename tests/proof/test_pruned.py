@@ -15,7 +15,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 
 from drivetail.ask.status import collect_status
@@ -27,7 +26,7 @@ from engine.warehouse import Warehouse
 from ingest import drive_hour_files, ingest, list_deliveries
 from ingest.run import PRUNED
 from tests.proof.forks import Forks
-from tests.proof.support import asked, seeds
+from tests.proof.support import asked, marts_differences, seeds
 from tests.reference.compare import compare, compare_study
 from tests.reference.fleets import Fleet, Record, Records, random_fleet, write_bundle
 from tests.reference.reference import HOUR, compute, timezones
@@ -83,22 +82,6 @@ def days_to(horizon: datetime, warehouse: Warehouse) -> int:
     return int((last.date() - horizon.date()).days)
 
 
-def differences(before: Path, after: Path, relations: tuple[str, ...]) -> list[str]:
-    """Rows that two publications do not share, both ways."""
-    found = []
-    with duckdb.connect() as connection:
-        connection.execute(f"attach '{before}' as one (read_only); attach '{after}' as two (read_only)")
-        for relation in relations:
-            names = [row[0] for row in connection.execute(f"describe one.marts.{relation}").fetchall()]
-            columns = ", ".join(f'"{name}"' for name in names)
-            for side in ("one", "two"):
-                connection.execute(f"create or replace temp table rows_{side} as select {columns} from {side}.marts.{relation}")
-            for left, right in (("one", "two"), ("two", "one")):
-                rows = connection.execute(f"(from rows_{left}) except all (from rows_{right})").fetchall()
-                found += [f"{relation}: {len(rows)} rows only in {left}, such as {rows[0]}"] if rows else []
-    return found
-
-
 def expected(folders: list[Path], horizon: datetime) -> dict[str, list[Record]]:
     """The marts by the reference, which knows nothing of a prune: its drive-hours before the horizon are left out."""
     return without_hours_before(horizon, compute(folders))
@@ -137,7 +120,7 @@ def test_no_number_moves(seed: int, tmp_path: Path) -> None:
     assert asked(warehouse.published, "select pruned_before_utc from marts.publication") == [(None,)]
     done = prune(warehouse, days)
     assert (done.before_utc, done.row_count, done.raw_row_count) == (horizon, would.row_count, would.raw_row_count)
-    assert differences(before.path, warehouse.published, KEPT) == []
+    assert marts_differences(before.path, warehouse.published, only=KEPT) == []
     assert asked(warehouse.published, "select pruned_before_utc from marts.publication") == [(horizon,)]
     ((left, first),) = asked(warehouse.published, "select count(*), min(hour_utc) from marts.fct_drive_hours")
     assert (left, first >= horizon) == (young, True)
