@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import html
 import json
 import random
-import re
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,13 +13,11 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
-from drivetail.ask.decisions import decide
 from drivetail.cli import main
 from engine.build import build
-from engine.read import fetch, open_published
+from engine.read import fetch
 from engine.warehouse import Warehouse
 from ingest import ingest
-from report import write_report
 
 pytestmark = pytest.mark.xdist_group("candidates")
 
@@ -87,11 +83,6 @@ def built(frames: tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame], folder: Path)
     ingest("bundle", [folder / "bundle"], warehouse.root)
     build(warehouse)
     return warehouse
-
-
-def rows(warehouse: Warehouse, query: str) -> list[dict[str, Any]]:
-    with open_published(warehouse) as connection:
-        return fetch(connection, query)
 
 
 def steps(warehouse: Warehouse, query: str) -> list[dict[str, Any]]:
@@ -162,49 +153,3 @@ def test_the_command_lists_explains_and_judges(whole: Warehouse) -> None:
     assert "What drives cost in the 28 days after each verdict" in ask("--backtest")
     assert "did you mean" in ask("--explain", listed[0]["drive_id"] + "x", fails=True)
     assert "cannot be used together" in ask("--all", "--backtest", fails=True)
-
-
-def cells(page: str, section: str, table: str) -> list[list[str]]:
-    """The texts of a table's rows."""
-    part = page.split(f'<section id="{section}">')[1].split("</section>")[0].split(table)[1]
-    body = part.split("<tbody>")[1].split("</tbody>")[0]
-    return [
-        [
-            " ".join(html.unescape(re.sub(r"<[^>]*>", " ", cell)).split())
-            for cell in re.findall(r"<t[dh]\b.*?>(.*?)</t[dh]>", row, re.DOTALL)
-        ]
-        for row in body.split("<tr>")[1:]
-    ]
-
-
-def test_the_weekly_report_shows_verdicts_decisions_and_what_came_of_them(whole: Warehouse, tmp_path: Path) -> None:
-    first, second = (row["drive_id"] for row in rows(whole, "from marts.replacement_candidates order by candidate_rank limit 2"))
-    hostile = "path <b>x</b> & 'y'"
-    for drive, decision, note in ((first, "replace", "slow for weeks"), (second, "dismiss", hostile), (SWAPPED, "replace", "gone")):
-        decide(whole, [drive], decision, by="ada", note=note)
-    written = write_report(whole, out=tmp_path / "report.html")
-    page = written.read_text(encoding="utf-8")
-    numbers = json.loads(written.with_suffix(".json").read_text(encoding="utf-8"))["numbers"]
-    (quarter,) = numbers["candidate_quarter"]["rows"]
-    counts = (
-        "{replace_paid_count:,} of {replace_count:,} <em>replace</em> and {watch_paid_count:,} of {watch_count:,} <em>watch</em>".format(
-            **quarter
-        )
-    )
-    assert quarter["watch_count"] > 0 and counts.format(**quarter) in page
-    shown = cells(page, "decisions", "Decisions")
-    # a host stands before the serial number
-    assert [(row[0].split()[-1], *row[3:6]) for row in shown] == [
-        (SWAPPED, "replace", "replaced", "ada gone"),
-        (second, "dismiss", "standing", f"ada {hostile}"),
-        (first, "replace", "pending", "ada slow for weeks"),
-    ]
-    decided = numbers["decisions"]["rows"]
-    assert [row["state"] for row in decided] == ["replaced", "standing", "pending"]
-    assert decided[0]["raid_hours_after"] > 0
-    assert [row[8].split()[-3:] for row in shown if "of" in row[8]] == [
-        f"{row['tail_hours_after']:,} of {row['raid_hours_after']:,}".split() for row in decided if row["raid_hours_after"] is not None
-    ]
-    expected = {row[0].split()[-1]: row[9] for row in cells(page, "candidates", "Candidates for a replacement")}
-    assert expected[first] == "replace"
-    assert "<b>x" not in page

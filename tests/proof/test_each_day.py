@@ -11,9 +11,7 @@ import polars as pl
 import pytest
 
 from drivetail.service.maintenance import check_sums
-from engine.build import Build, build, built, publish_store
-from engine.errors import ModelError
-from engine.nodes import EACH_DAY, Node
+from engine.build import build, built, publish_store
 from engine.warehouse import Warehouse
 from ingest import ingest
 from report import due_weeks, write_report
@@ -78,31 +76,6 @@ def test_relations_of_each_day_are_left_to_the_next_build_and_made_by_it(week: t
     shutil.copytree(warehouse.raw, twin.raw)
     build(twin)
     assert marts_differences(warehouse.published, twin.published) == []
-
-
-@pytest.mark.proof
-def test_relations_that_a_killed_build_has_begun_are_made_by_the_next(
-    week: tuple[Warehouse, pl.DataFrame], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A publication shows all of them as they were or all of them new."""
-    warehouse, rows = week
-    deliver(warehouse, tmp_path / "last", rows.filter(pl.col("hour_utc") < SUNDAY + timedelta(days=1)))
-    build(warehouse, daily=False)
-
-    make = Build._make
-
-    def fail(self: Build, nodes: list[Node], publication_id: str) -> None:
-        if any(node.made == EACH_DAY for node in nodes):
-            raise ModelError("killed")
-        make(self, nodes, publication_id)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Build, "_make", fail)
-        with pytest.raises(ModelError, match="killed"):
-            build(warehouse)
-    deliver(warehouse, tmp_path / "next", rows.filter(pl.col("hour_utc") >= SUNDAY + timedelta(days=1)))
-    build(warehouse, daily=False)
-    assert built(warehouse) is not None and as_of(warehouse) == [SUNDAY + timedelta(days=1)] * 2
 
 
 @pytest.mark.proof

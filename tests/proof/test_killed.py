@@ -17,6 +17,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -26,7 +27,7 @@ from ingest import list_deliveries
 from tests.golden import awkward_fleet
 from tests.proof.forks import Forks
 from tests.proof.readers import Reader
-from tests.proof.support import command, environment, marts_differences
+from tests.proof.support import environment, marts_differences
 from tests.reference.compare import compare
 from tests.reference.fleets import Fleet, Records, join, random_fleet, write_bundle
 from tests.reference.reference import SCHEMAS, compute
@@ -55,27 +56,21 @@ class Killer:
     def option(self) -> tuple[object, ...]:
         return "--warehouse", self.warehouse
 
-    def kill(self, arguments: tuple[object, ...], phases: set[str], seconds: float, *, cold: bool = False) -> bool:
+    def kill(self, arguments: tuple[object, ...], phases: set[str], seconds: float) -> bool:
         """Run a command and kill -9 its process group at a random instant of the given phases, that take about so long.
 
-        cold: the real command in a new interpreter, instead of a fork. Returns: whether it died in one of the phases.
+        Returns: whether it died in one of the phases.
         """
         offset = self.log.stat().st_size
-        process = subprocess.Popen(
-            command(*arguments), env=environment(), start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        ) if cold else None  # fmt: skip
-        pid = process.pid if process else self.forks.start(*arguments)
+        pid = self.forks.start(*arguments)
         deadline = time.monotonic() + 120
         while not phases.intersection(self.noted(pid, offset)):
             assert time.monotonic() < deadline, f"{arguments}: none of {phases} within two minutes"
             time.sleep(0.0005)
         time.sleep(self.rng.random() * seconds)
-        try:
+        with suppress(ProcessLookupError):  # it was through
             os.killpg(pid, signal.SIGKILL)
-        except ProcessLookupError:  # it was through
-            assert not cold
-        code = process.wait(60) if process else self.forks.finish()[0]
-        return code == -signal.SIGKILL and self.noted(pid, offset)[-1] in phases
+        return self.forks.finish()[0] == -signal.SIGKILL and self.noted(pid, offset)[-1] in phases
 
     def kill_at_step(self, arguments: tuple[object, ...], phase: str, step: int) -> bool:
         """Run a command that kills itself before a step of a phase. Returns: whether it got there."""
@@ -196,10 +191,10 @@ def test_a_killed_ingest_leaves_a_delivery_whole_or_absent(site: Site) -> None:
     taken = site.seconds(site.next())
     landing = sum(taken[phase] for phase in LANDING & set(taken))
     steps = site.steps_around(site.forks.run(*site.next())["commit"], "os.rename")
-    for attempt in range(ROUNDS + ATTEMPTS):
+    for _ in range(ROUNDS + ATTEMPTS):
         arguments = site.next()
         before = list_deliveries(site.warehouse)
-        if not site.kill(arguments, LANDING, landing, cold=attempt == 0):
+        if not site.kill(arguments, LANDING, landing):
             site.forks.run(*arguments)  # it may have died later, before it was committed
             landing /= 2
             continue
@@ -227,10 +222,10 @@ def test_a_killed_build_is_simply_done_again(site: Site, phase: str) -> None:
     build = ("build", "--daily", *site.option)
     site.deliver()
     seconds = site.seconds(build)[phase]
-    for attempt in range(ROUNDS + ATTEMPTS):
+    for _ in range(ROUNDS + ATTEMPTS):
         before = site.expected()
         site.deliver()
-        if not site.kill(build, {phase}, seconds, cold=attempt == 0):
+        if not site.kill(build, {phase}, seconds):
             site.forks.run(*build)  # it may have died later, before it published
             seconds /= 2
             continue
@@ -251,8 +246,8 @@ def test_a_killed_maintenance_changes_nothing(site: Site, phase: str) -> None:
     maintain, build = ("maintain", *site.option), ("build", "--daily", *site.option)
     site.forks.run(*build)
     seconds = site.seconds(maintain)[phase]
-    for attempt in range(ROUNDS + ATTEMPTS):
-        if not site.kill(maintain, {phase}, seconds, cold=attempt == 0):
+    for _ in range(ROUNDS + ATTEMPTS):
+        if not site.kill(maintain, {phase}, seconds):
             seconds /= 2
             continue
         assert compare(site.expected(), site.published) == []

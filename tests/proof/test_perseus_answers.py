@@ -122,25 +122,6 @@ def test_the_known_answers_come_out(connection: duckdb.DuckDBPyConnection, clust
     assert connection.execute(query, [cluster]).fetchone() == raid_hours
 
 
-def test_hours_of_one_sample_fall_to_low_coverage(connection: duckdb.DuckDBPyConnection) -> None:
-    """Counted, the 12:00 hours of cluster C would show 63 slow hours instead of 1."""
-    assert connection.execute(
-        """
-        select distinct hour(hour_utc), coverage, slowdown from marts.fct_drive_hours
-        where exclusion_reason = 'low_coverage' and starts_with(raid_group_id, 'cluster_C')
-        """
-    ).fetchall() == [(12, 1 / 240, None)]
-    (counted,) = connection.execute(
-        """
-        select count(*) filter (where latency_us >= 2 * median_latency_us) from (
-            select latency_us, median(latency_us) over (partition by raid_group_id, hour_utc) as median_latency_us
-            from marts.fct_drive_hours where starts_with(raid_group_id, 'cluster_C')
-        )
-        """
-    ).fetchone()
-    assert counted == 63
-
-
 def test_every_verified_slow_drive_is_chronic_and_no_other(connection: duckdb.DuckDBPyConnection) -> None:
     assert len(verified()) == 34
     chronic = connection.execute("select drive_id from marts.fct_drive_slowness where is_chronic").fetchall()
