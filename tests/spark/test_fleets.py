@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from datetime import date
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,9 +14,7 @@ from engine.publish import Publication, current_publication
 from engine.warehouse import Warehouse
 from ingest import ingest
 from simulate import simulate
-from tests.proof.support import seeds
 from tests.proof.test_perseus_answers import DATA, write_cluster_a, write_cluster_c, write_labels
-from tests.reference.fleets import HOWS, deliveries, random_fleet
 from tests.spark.on_spark import compare_publications
 
 pytestmark = [
@@ -53,19 +49,7 @@ def land_calibrated(folder: Path) -> Warehouse:
     return warehouse
 
 
-def land_awkward(folder: Path, how: str) -> Warehouse:
-    (seed,) = seeds(1)
-    print(f"repeat with DRIVETAIL_SEEDS={seed}")
-    warehouse = Warehouse(folder / "warehouse")
-    for delivery in deliveries(random_fleet(seed), how, folder / "deliveries", random.Random(seed))[0]:
-        ingest("bundle", [delivery], warehouse.root)
-    return warehouse
-
-
-AWKWARD = [pytest.param(partial(land_awkward, how=how), id=how) for how in HOWS]
-
-
-@pytest.mark.parametrize("land", [land_demo, land_perseus, land_calibrated, *AWKWARD])
+@pytest.mark.parametrize("land", [land_demo, land_perseus, land_calibrated])
 def test_days_that_spark_computes_are_those_of_duckdb(
     land: Callable[[Path], Warehouse], tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
