@@ -343,7 +343,7 @@ write_report(Warehouse(Path(root)), out=Path(page))
 
 @pytest.mark.proof
 @pytest.mark.parametrize("suffix", [".json", ".html"])
-def test_a_killed_report_leaves_the_page_that_was_there_and_the_next_one_nothing_else(suffix: str, tmp_path: Path) -> None:
+def test_a_killed_report_keeps_the_last_page_and_leaves_nothing_else(suffix: str, tmp_path: Path) -> None:
     page = tmp_path / "week.html"
     page.write_text("the last page")
     for killed_at, code in ((suffix, -signal.SIGKILL), ("never", 0)):
