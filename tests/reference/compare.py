@@ -13,7 +13,7 @@ import duckdb
 
 from engine.publish import PUBLISHED
 
-from .reference import KEYS, RELATIONS, columns_of_types
+from .reference import KEYS, RELATIONS, columns
 from .study import Study, is_in_scope
 
 Record = dict[str, Any]
@@ -21,10 +21,9 @@ Compared = Callable[[list[Record]], list[str]]
 """Differences of a relation, given the file's rows in any order."""
 MOST = 10  # differences shown per relation
 
-_NUMBERS = {"bigint": "numerator denominator", "double": "value ci_low ci_high"}
 STUDY_RELATIONS: dict[str, dict[str, str]] = {
-    "study_results": columns_of_types(varchar="id kind verdict", **_NUMBERS),
-    "study_curves": columns_of_types(varchar="figure curve kind", double="x y y_left", bigint="population"),
+    "study_results": columns("varchar id kind verdict", "bigint numerator denominator", "double value ci_low ci_high"),
+    "study_curves": columns("varchar figure curve kind", "double x y y_left", "bigint population"),
 }
 STUDY_KEYS = {"study_results": ("id", "kind"), "study_curves": ("figure", "curve", "x")}
 RELATIVE = 1e-9
@@ -36,17 +35,17 @@ def compare(expected: dict[str, list[Record]], published: Path) -> list[str]:
     """Every relation of `expected` against that of the file (opened read-only); -> human-readable differences.
 
     Equality is exact (NaN equals NaN). Column types are those of the contract; more columns are fine. Of the two relations
-    of accounts what the contract fixes is compared: names of files without their folders, rows delivered and rejected, whether a file is
-    unreadable, and that its counts add up. At most 10 differences per relation, then their number.
+    of accounts what the contract fixes is compared: names of files without their folders, rows delivered and rejected, and that
+    their counts add up. At most 10 differences per relation, then their number.
     """
 
     def compared(name: str, got: list[Record]) -> list[str]:
         found = []
         if name in ("rejected_records", "ingested_files"):
             found = [difference for row in got if (difference := _sum_difference(row))]
-            got = [_accounted(row) for row in got]
-        columns = RELATIONS[name] if name != "ingested_files" else expected[name][0] if expected[name] else ()
-        rows = [{column: row[column] for column in columns} for row in expected[name]]
+            got = [{**row, "file": Path(row["file"]).name} for row in got]
+        names = RELATIONS[name] if name != "ingested_files" else expected[name][0] if expected[name] else ()
+        rows = [{column: row[column] for column in names} for row in expected[name]]
         return found + row_differences(name, KEYS[name], rows, got, _is_same)
 
     return _differences({name: (RELATIONS[name], partial(compared, name)) for name in expected}, published)
@@ -138,13 +137,6 @@ def is_near(column: str, mine: Any, theirs: Any) -> bool:
     if isinstance(mine, float) and isinstance(theirs, float):
         return math.isclose(mine, theirs, rel_tol=RELATIVE) or max(abs(mine), abs(theirs)) <= NEAR_ZERO
     return bool(mine == theirs)
-
-
-def _accounted(row: Record) -> Record:
-    """A row of the two relations of accounts, as the reference has it."""
-    is_unreadable = row.get("status") == "unreadable"
-    counts = {name: None if is_unreadable else row.get(name) for name in ("rows_delivered", "rows_rejected")}
-    return {**row, **counts, "file": Path(row["file"]).name, "is_unreadable": is_unreadable}
 
 
 def _sum_difference(row: Record) -> str | None:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import hashlib
 import io
 import json
 import math
@@ -27,7 +26,6 @@ from itertools import chain, combinations, pairwise
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 HOUR = timedelta(hours=1)
@@ -41,58 +39,33 @@ Record = dict[str, Any]
 # --------------------------------------------------------------------------------------------------------------------
 # The record kinds of contract section 2: columns in the contract's order, with their types.
 
-DRIVE_HOURS = {
-    "hour_utc": "timestamp",
-    "drive_id": "text",
-    "raid_group_id": "text",
-    "read_ios": "integer",
-    "write_ios": "integer",
-    "read_latency_us": "real",
-    "write_latency_us": "real",
-    "read_blocks": "integer",
-    "write_blocks": "integer",
-    "block_bytes": "integer",
-    "read_latency_per_block_us": "real",
-    "write_latency_per_block_us": "real",
-    "latency_us": "real",
-    "io_count": "integer",
-    "bytes": "integer",
-    "coverage": "real",
-    "collected_at": "timestamp",
-}
-DRIVE_EVENTS = {
-    "occurred_at": "timestamp",
-    "drive_id": "text",
-    "event_type": "text",
-    "raid_group_id": "text",
-    "slot": "text",
-    "ended_at": "timestamp",
-    "detail": "text",
-    "collected_at": "timestamp",
-}
-DRIVES = {
-    "drive_id": "text",
-    "raid_group_id": "text",
-    "role": "text",
-    "kind": "text",
-    "slot": "text",
-    "vendor": "text",
-    "model": "text",
-    "firmware": "text",
-    "flash_cell": "text",
-    "capacity_bytes": "integer",
-    "rpm": "integer",
-    "interface": "text",
-    "raid_level": "text",
-    "host": "text",
-    "enclosure": "text",
-    "site": "text",
-    "timezone": "text",
-    "deployed_on": "date",
-    "valid_from": "timestamp",
-    "valid_to": "timestamp",
-    "collected_at": "timestamp",
-}
+
+def columns(*runs: str) -> dict[str, str]:
+    """Turn "type name name ..." into {name: type}."""
+    return {name: kind for run in runs for kind, *names in [run.split()] for name in names}
+
+
+DRIVE_HOURS = columns(
+    "timestamp hour_utc",
+    "text drive_id raid_group_id",
+    "integer read_ios write_ios",
+    "real read_latency_us write_latency_us",
+    "integer read_blocks write_blocks block_bytes",
+    "real read_latency_per_block_us write_latency_per_block_us latency_us",
+    "integer io_count bytes",
+    "real coverage",
+    "timestamp collected_at",
+)
+DRIVE_EVENTS = columns(
+    "timestamp occurred_at", "text drive_id event_type raid_group_id slot", "timestamp ended_at", "text detail", "timestamp collected_at"
+)
+DRIVES = columns(
+    "text drive_id raid_group_id role kind slot vendor model firmware flash_cell",
+    "integer capacity_bytes rpm",
+    "text interface raid_level host enclosure site timezone",
+    "date deployed_on",
+    "timestamp valid_from valid_to collected_at",
+)
 SCHEMAS = {"drive_hours": DRIVE_HOURS, "drive_events": DRIVE_EVENTS, "drives": DRIVES}
 EVENT_TYPES = (
     "unplug", "replug", "replacement", "not_spinning", "not_responding", "response_timeout", "scsi_timeout", "media_error",
@@ -102,77 +75,71 @@ EVENT_TYPES = (
 # --------------------------------------------------------------------------------------------------------------------
 # The relations of contract section 3: columns with their types, key columns first in KEYS.
 
-
-def columns_of_types(**kinds: str) -> dict[str, str]:
-    """Turn type="name name ..." into {name: type}."""
-    return {name: kind for kind, names in kinds.items() for name in names.split()}
-
-
 RELATIONS: dict[str, dict[str, str]] = {
-    "dim_drives": columns_of_types(
-        varchar="drive_id kind vendor model firmware flash_cell interface host current_raid_group_id",
-        bigint="capacity_bytes rpm",
-        date="deployed_on",
-        timestamp="first_hour_utc last_hour_utc",
+    "dim_drives": columns(
+        "varchar drive_id kind vendor model firmware flash_cell interface host current_raid_group_id",
+        "bigint capacity_bytes rpm",
+        "date deployed_on",
+        "timestamp first_hour_utc last_hour_utc",
     ),
-    "dim_raid_groups": columns_of_types(
-        varchar="raid_group_id kind raid_level host site",
-        bigint="data_drive_count host_count site_count",
-        timestamp="first_hour_utc last_hour_utc",
-        double="duration_days",
+    "dim_raid_groups": columns(
+        "varchar raid_group_id kind raid_level",
+        "bigint data_drive_count",
+        "timestamp first_hour_utc last_hour_utc",
+        "double duration_days",
     ),
-    "fct_drive_hours": columns_of_types(
-        varchar="drive_id raid_group_id kind exclusion_reason",
-        timestamp="hour_utc",
-        double="latency_us median_latency_us slowdown coverage rate_imbalance io_size_bytes size_imbalance read_slowdown write_slowdown",
-        boolean="is_slow is_slow_15",
-        bigint="io_count age_year",
+    "fct_drive_hours": columns(
+        "varchar drive_id raid_group_id kind exclusion_reason",
+        "timestamp hour_utc",
+        "double latency_us median_latency_us slowdown coverage rate_imbalance io_size_bytes size_imbalance read_slowdown write_slowdown",
+        "boolean is_slow is_slow_15",
+        "bigint io_count age_year",
     ),
-    "fct_raid_hours": columns_of_types(
-        varchar="raid_group_id kind slowest_drive_id transition",
-        timestamp="hour_utc",
-        bigint="data_drive_count reporting_drive_count slow_drive_count raid_io_count",
-        double="median_latency_us tail_1 tail_2 tail_3 rio_degradation",
-        boolean="is_tail_hour is_tail_hour_15",
+    "fct_raid_hours": columns(
+        "varchar raid_group_id kind slowest_drive_id transition",
+        "timestamp hour_utc",
+        "bigint data_drive_count reporting_drive_count slow_drive_count raid_io_count",
+        "double median_latency_us tail_1 tail_2 tail_3 rio_degradation",
+        "boolean is_tail_hour is_tail_hour_15",
     ),
-    "fct_slowdown_intervals": columns_of_types(
-        varchar="drive_id raid_group_id kind severity",
-        double="threshold first_slowdown max_slowdown mean_slowdown",
-        timestamp="started_at ended_at unplugged_at",
-        bigint="interval_hours hours_until_stable wait_hours",
-        boolean="is_left_censored is_right_censored",
+    "fct_slowdown_intervals": columns(
+        "varchar drive_id raid_group_id kind severity",
+        "double threshold first_slowdown max_slowdown mean_slowdown",
+        "timestamp started_at ended_at unplugged_at",
+        "bigint interval_hours hours_until_stable wait_hours",
+        "boolean is_left_censored is_right_censored",
     ),
-    "fct_slowdown_arrivals": columns_of_types(varchar="drive_id kind", timestamp="hour_utc previous_hour_utc", bigint="gap_hours"),
-    "fct_drive_slowness": columns_of_types(
-        varchar="drive_id kind",
-        bigint="drive_hours slow_hours interval_count window_drive_hours",
-        double="max_slowdown median_slowdown",
-        boolean="is_acute is_chronic",
+    "fct_slowdown_arrivals": columns("varchar drive_id kind", "timestamp hour_utc previous_hour_utc", "bigint gap_hours"),
+    "fct_drive_slowness": columns(
+        "varchar drive_id kind",
+        "bigint drive_hours slow_hours interval_count window_drive_hours",
+        "double max_slowdown median_slowdown",
+        "boolean is_acute is_chronic",
     ),
-    "fct_drive_transitions": columns_of_types(varchar="kind", bigint="normal to_slow slow_persist back_to_stable"),
-    "fct_drive_events": columns_of_types(
-        varchar="drive_id event_type kind raid_group_id",
-        timestamp="occurred_at",
-        boolean="is_in_population slow_within_window",
+    "fct_drive_transitions": columns("varchar kind", "bigint normal to_slow slow_persist back_to_stable"),
+    "fct_drive_events": columns(
+        "varchar drive_id event_type kind raid_group_id",
+        "timestamp occurred_at",
+        "boolean is_in_population slow_within_window",
     ),
-    "fct_unplug_episodes": columns_of_types(
-        varchar="drive_id kind preceding_severity",
-        timestamp="unplugged_at replugged_at",
-        double="outage_hours",
-        boolean="is_in_population is_replugged is_replaced",
-        bigint="recur_hours",
+    "fct_unplug_episodes": columns(
+        "varchar drive_id kind preceding_severity",
+        "timestamp unplugged_at replugged_at",
+        "double outage_hours",
+        "boolean is_in_population is_replugged is_replaced",
+        "bigint recur_hours",
     ),
-    "fct_slow_alerts": columns_of_types(
-        varchar="alert_id subject_type subject_id reason raid_group_id part_of",
-        timestamp="raised_at cleared_at reopened_at first_slow_hour_utc last_slow_hour_utc worst_hour_utc",
-        bigint="slow_hours imbalanced_hours load_known_hours drive_count episode_count",
-        double="median_slowdown max_slowdown latency_us median_latency_us",
+    "fct_slow_alerts": columns(
+        "varchar alert_id subject_type subject_id reason raid_group_id part_of",
+        "timestamp raised_at cleared_at reopened_at first_slow_hour_utc last_slow_hour_utc worst_hour_utc",
+        "bigint slow_hours imbalanced_hours load_known_hours drive_count episode_count",
+        "double median_slowdown max_slowdown latency_us median_latency_us",
     ),
-    "rejected_records": columns_of_types(varchar="file column", bigint="row"),
-    "ingested_files": columns_of_types(
-        varchar="source file sha256 status",
-        timestamp="ingested_at",
-        bigint="rows_delivered rows_accepted rows_rejected rows_duplicate rows_superseded",
+    "rejected_records": columns("varchar file column", "bigint row"),
+    "ingested_files": columns(
+        "varchar source file sha256 status",
+        "timestamp ingested_at",
+        "bigint rows_delivered rows_accepted rows_rejected rows_duplicate rows_superseded",
     ),
 }
 KEYS: dict[str, tuple[str, ...]] = {
@@ -230,14 +197,8 @@ def nearest_rank(values: Iterable[float], q: str) -> float | None:
 # Reading a bundle
 
 
-class _Bad:
-    """Marks a value that could not be read as its column's type."""
-
-    def __repr__(self) -> str:
-        return "BAD"
-
-
-BAD = _Bad()
+BAD = object()
+"""A value that could not be read as its column's type."""
 
 
 def parse(value: Any, kind: str) -> Any:
@@ -245,57 +206,27 @@ def parse(value: Any, kind: str) -> Any:
     if value is None or value == "":  # CSV has no other way to say null
         return None
     try:
-        if kind == "text":
-            return value if isinstance(value, str) else str(value)
-        if kind == "real":
-            return BAD if isinstance(value, bool) else float(value)
-        if kind == "integer":
-            return _parse_integer(value)
         if kind == "timestamp":
             return _parse_timestamp(value)
-        return _parse_date(value)
-    except (ValueError, TypeError, OverflowError):
+        if kind == "date":
+            return value if isinstance(value, date) else date.fromisoformat(value)
+        return {"text": str, "real": float, "integer": int}[kind](value)
+    except ValueError:
         return BAD
 
 
-def _parse_integer(value: Any) -> Any:
-    if isinstance(value, bool):
-        return BAD
-    if isinstance(value, int):
-        return value
-    if isinstance(value, str):
-        try:
-            return int(value)
-        except ValueError:
-            value = float(value)
-    return int(value) if value == math.floor(value) else BAD
-
-
-def _parse_timestamp(value: Any) -> datetime:
+def _parse_timestamp(value: datetime | str) -> datetime:
     """> start of the half-open UTC hour; a timestamp with an offset is converted"""
-    if isinstance(value, date) and not isinstance(value, datetime):
-        return datetime(value.year, value.month, value.day)
     instant = value if isinstance(value, datetime) else datetime.fromisoformat(value)
-    if instant.tzinfo is not None:
-        instant = instant.astimezone(UTC).replace(tzinfo=None)
-    return instant
-
-
-def _parse_date(value: Any) -> date:
-    if isinstance(value, datetime):
-        return value.date()
-    return value if isinstance(value, date) else date.fromisoformat(value)
-
-
-SUFFIXES = (".parquet", ".csv", ".csv.gz", ".csv.zst", ".ndjson")
+    return instant if instant.tzinfo is None else instant.astimezone(UTC).replace(tzinfo=None)
 
 
 def files_of(folder: Path) -> list[tuple[str, Path]]:
-    """> A folder with any of three record kinds, each as .parquet, ... : `drive_hours*`, `drive_events*`, `drives*`.  -> (kind, path)"""
+    """> A folder with any of three record kinds, ... : `drive_hours*`, `drive_events*`, `drives*`.  -> (kind, path)"""
     found = []
     for path in sorted(Path(folder).iterdir()):
         for kind in SCHEMAS:
-            if path.name.startswith(kind) and path.name.endswith(SUFFIXES):
+            if path.name.startswith(kind):
                 found.append((kind, path))
     return found
 
@@ -307,8 +238,6 @@ def read_raw(path: Path) -> list[Record]:
     content = path.read_bytes()
     if path.name.endswith(".gz"):
         content = gzip.decompress(content)
-    elif path.name.endswith(".zst"):
-        content = pa.input_stream(str(path), compression="zstd").read()
     text = content.decode("utf-8")
     if ".csv" in path.name:
         return list(csv.DictReader(io.StringIO(text, newline="")))
@@ -457,23 +386,13 @@ class Landed:
         self.winners: dict[str, dict[tuple, Record]] = {kind: {} for kind in SCHEMAS}
         self.rejected: list[Record] = []
         self.files: list[Record] = []
-        self.known_files: set[tuple[str, str]] = set()
 
     def take(self, folder: Path) -> None:
         """Ingest one bundle folder."""
         for kind, path in files_of(folder):
-            sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
-            if (path.name, sha256) in self.known_files:  # > repeating it changes nothing
-                continue
-            self.known_files.add((path.name, sha256))
-            account: Record = {"file": path.name, "is_unreadable": False, "rows_delivered": 0, "rows_rejected": 0}
+            raw = read_raw(path)
+            account = {"file": path.name, "rows_delivered": len(raw), "rows_rejected": 0}
             self.files.append(account)
-            try:
-                raw = read_raw(path)
-            except Exception:
-                account |= {"is_unreadable": True, "rows_delivered": None, "rows_rejected": None}
-                continue
-            account["rows_delivered"] = len(raw)
             # > Row numbers count data rows from 1.
             for number, values in enumerate(raw, start=1):
                 # > Rejection comes before duplicates: a bad row sent twice is rejected twice.
@@ -578,14 +497,10 @@ class Fleet:
         known = Counter(kind for kind in map(self.kind, members) if kind in ("disk", "ssd"))
         return min(known, key=lambda kind: (-known[kind], kind), default="unknown")
 
-    def last_row(self, drive: str) -> Record | None:
-        hours = self.hours_of_drive.get(drive)
-        return self.rows[(drive, max(hours))] if hours else None
-
     def current_group(self, drive: str) -> str | None:
         """> current_raid_group_id (of its last accepted row, else its latest period)"""
-        row = self.last_row(drive)
-        return self.attribute(drive, "raid_group_id") if row is None else row["raid_group_id"]
+        hours = self.hours_of_drive.get(drive)
+        return self.rows[(drive, max(hours))]["raid_group_id"] if hours else self.attribute(drive, "raid_group_id")
 
     # ---- events
 
@@ -633,18 +548,14 @@ def by_peer_kind(
 
     One of unknown kind is so only where two kinds are known in the group. Of a group that no period names its rows in the hour say them.
     """
-    latest: dict[str, Record] = {}
-    for period in sorted(periods, key=latest_order):
-        latest[period["drive_id"]] = period
-    voters: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    latest = {period["drive_id"]: period for period in sorted(periods, key=latest_order)}
+    # the data drives that began in an hour, by group and kind
     began: dict[str, dict[str, dict[datetime, set[str]]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(set)))
     for period in periods:
-        votes = voters[period["raid_group_id"]][peer_kind(latest[period["drive_id"]])]
+        hours = began[period["raid_group_id"]][peer_kind(latest[period["drive_id"]])]
         if has_data_role(period):
-            votes.add(period["drive_id"])
-            hour = datetime.min if period["valid_from"] is None else floor_hour(period["valid_from"])
-            began[period["raid_group_id"]][peer_kind(latest[period["drive_id"]])][hour].add(period["drive_id"])
-    known = {group: [kind for kind, votes in kinds.items() if votes and kind != "unknown"] for group, kinds in voters.items()}
+            hours[datetime.min if period["valid_from"] is None else floor_hour(period["valid_from"])].add(period["drive_id"])
+    known = {group: [kind for kind, hours in kinds.items() if hours and kind != "unknown"] for group, kinds in began.items()}
 
     def place(group: str, kind: str) -> tuple[bool, datetime, int, str]:
         """The first kind of a group comes first, of several the commonest in the group's first hour."""
@@ -652,7 +563,7 @@ def by_peer_kind(
         first = min((hour for kinds in began[group].values() for hour in kinds), default=datetime.max)
         return kind not in known[group], min(hours, default=datetime.max), -len(hours.get(first, ())), kind
 
-    plain = {group: min(kinds, key=lambda kind: place(group, kind)) for group, kinds in voters.items()}
+    plain = {group: min(kinds, key=lambda kind: place(group, kind)) for group, kinds in began.items()}
     of_hour: dict[tuple[str, datetime], set[str]] = defaultdict(set)
     for row in rows.values():
         of_hour[row["raid_group_id"], row["hour_utc"]].add(peer_kind(latest.get(row["drive_id"])))
@@ -1581,16 +1492,6 @@ def group_raid_level(fleet: Fleet, group: str) -> str | None:
     return None if latest is None else latest["raid_level"]
 
 
-def places_of(fleet: Fleet, group: str) -> Record:
-    """The host and the site of all drives now in the group that have one, None where there are several or none, and how many there are."""
-    members = [drive for drive in fleet.drives() if fleet.current_group(drive) == group]
-    result: Record = {}
-    for place in ("host", "site"):
-        found = {fleet.attribute(drive, place) for drive in members} - {None}
-        result |= {place: min(found) if len(found) == 1 else None, f"{place}_count": len(found)}
-    return result
-
-
 def dim_raid_groups(fleet: Fleet, raid_hours: list[Record]) -> list[Record]:
     """> (every group of a row or a period)"""
     groups = {row["raid_group_id"] for row in fleet.rows.values()} | {period["raid_group_id"] for period in fleet.periods}
@@ -1610,7 +1511,6 @@ def dim_raid_groups(fleet: Fleet, raid_hours: list[Record]) -> list[Record]:
                 "last_hour_utc": max(hours, default=None),
                 # metrics 3.6: (last hour - first hour + 1 h) / 24 h
                 "duration_days": (hours_between(max(hours), min(hours)) + 1) / 24.0 if hours else None,
-                **places_of(fleet, group),
             }
         )
     return result
