@@ -218,6 +218,17 @@ INGESTED_FILES: dict[str, pl.DataType] = {
 }
 
 
+TABLES: dict[str, dict[str, pl.DataType]] = {
+    **{kind: {**RAW[kind], **IDENTITY[kind]} for kind in RAW_KINDS},
+    **{f"retired_{kind}": RETIRED[kind] for kind in RAW_KINDS},
+    "rejected_records": REJECTED_RECORDS,
+    "ingested_files": INGESTED_FILES,
+}
+"""Every raw table with all its columns."""
+
+SQL_TYPES: dict[pl.DataType, str] = {TEXT: "string", COUNT: "bigint", REAL: "double", DAY: "date", TIME: "timestamp", FLAG: "boolean"}
+
+
 def raw_columns(record_kind: str, source: str | None) -> dict[str, pl.DataType]:
     """Columns of a raw file of records; `source` is null for a source that names drives and RAID groups itself."""
     return RAW[record_kind] if source is None else {**RAW[record_kind], **IDENTITY[record_kind]}

@@ -4,23 +4,12 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import polars as pl
 import pytest
 
 from engine.compiled import models_of
 from engine.nodes import SEED, STORED, VIEW
 from engine.projects import projects
 from engine.publish import PUBLISHED
-from ingest.contract.fleet import IDENTITY, INGESTED_FILES, RAW, REJECTED_RECORDS, RETIRED
-from ingest.contract.values import RAW_KINDS
-from tests.sql_types import SQL_TYPES
-
-TABLES: dict[str, dict[str, pl.DataType]] = {
-    **{kind: {**RAW[kind], **IDENTITY[kind]} for kind in RAW_KINDS},
-    **{f"retired_{kind}": RETIRED[kind] for kind in RAW_KINDS},
-    "rejected_records": REJECTED_RECORDS,
-    "ingested_files": INGESTED_FILES,
-}
 
 READS = {
     "staging": {"source"},
@@ -73,12 +62,6 @@ def test_a_staging_model_reads_one_raw_table(arrows: list[Arrow]) -> None:
 def test_a_model_reads_its_own_layer_or_an_earlier_one(arrows: list[Arrow]) -> None:
     """Only staging, and the plan, which knows what a build is, read sources."""
     assert not [arrow for arrow in arrows if arrow.parent_layer not in READS[arrow.layer]]
-
-
-def test_raw_tables_are_declared_as_ingest_writes_them() -> None:
-    """The columns of _raw__sources.yml make the views of a table without a file: those that ingest writes, in the same types."""
-    for table, columns in TABLES.items():
-        assert models_of().sources[f"raw.{table}"] == {name: SQL_TYPES[kind] for name, kind in columns.items()}
 
 
 def test_a_slowdown_is_read_through_few_models(arrows: list[Arrow]) -> None:
