@@ -11,36 +11,23 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 
 from drivetail.ask.explain.question import parse_hour
 from drivetail.ask.explain.text import num
-from engine.read import stored_files
+from engine.read import fetch, open_published, stored_files
 from engine.warehouse import Warehouse
 from tests.drivetail.conftest import Published, drivetail, first_delivery, hour
 
 # one of every sort: corrected, duplicated, idle, hardly observed, slow, moved, contradicted, parity, without inventory
 HOURS = [
-    ("d11", 7),
-    ("d12", 7),
-    ("d14", 9),
-    ("d15", 9),
-    ("d15", 12),
-    ("d15", 14),
-    ("d15", 17),
-    ("v1", 11),
-    ("v1", 12),
-    ("m1", 5),
-    ("p1", 3),
-    ("n1", 29),
-    ("d31", 20),
-]
+    ("d11", 7), ("d12", 7), ("d14", 9), ("d15", 9), ("d15", 12), ("d15", 14), ("d15", 17),
+    ("v1", 11), ("v1", 12), ("m1", 5), ("p1", 3), ("n1", 29), ("d31", 20),
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def explained(published: Published) -> dict[tuple[str, int], str]:
-    """Output of explain for those drive-hours."""
     return {(drive, number): explain(published, drive, f"{hour(number):%Y-%m-%d %H:%M}") for drive, number in HOURS}
 
 
@@ -58,14 +45,11 @@ def line(text: str, name: str) -> str:
 
 
 def rows(published: Published, query: str, *parameters: object) -> list[dict[str, Any]]:
-    with duckdb.connect(str(published.warehouse.published), read_only=True) as connection:
-        result = connection.execute(query, list(parameters))
-        names = [column[0] for column in result.description]
-        return [dict(zip(names, values, strict=True)) for values in result.fetchall()]
+    with open_published(published.warehouse) as connection:
+        return fetch(connection, query, list(parameters))
 
 
 def groups(pattern: str, text: str) -> tuple[str, ...]:
-    """The groups of a pattern that must be found."""
     found = re.search(pattern, text)
     assert found, text
     return found.groups()
@@ -90,13 +74,8 @@ def test_every_number_is_the_marts(published: Published, explained: dict[tuple[s
     assert line(text, "median_latency_us") == num(row["median_latency_us"])
     expected = f"none: {row['exclusion_reason']}" if row["slowdown"] is None else num(row["slowdown"])
     assert line(text, "slowdown S").startswith(expected)
-    for name, column in (
-        ("S", "slowdown"),
-        ("RI", "rate_imbalance"),
-        ("ZI", "size_imbalance"),
-        ("read slowdown", "read_slowdown"),
-        ("write slowdown", "write_slowdown"),
-    ):
+    columns = {"S": "slowdown", "RI": "rate_imbalance", "ZI": "size_imbalance"}
+    for name, column in {**columns, "read slowdown": "read_slowdown", "write slowdown": "write_slowdown"}.items():
         written = line(text, name)
         if row[column] is None:
             assert written.startswith("none")

@@ -59,17 +59,16 @@ def value(written: Samples, name: str, **labels: str) -> float:
     return written[f"drivetail_{name}", tuple(sorted(labels.items()))]
 
 
+def by_label(written: Samples, name: str, label: str) -> dict[str, float]:
+    """The samples of a metric, by one of their labels."""
+    return {dict(labels)[label]: number for (metric, labels), number in written.items() if metric == f"drivetail_{name}"}
+
+
 def test_counts_are_those_of_the_status(written: Samples, status: Status) -> None:
     rows = {row["record_kind"]: row for row in status.landed["by_source"] if row["status"] == "landed"}
     for kind, row in rows.items():
-        for name, metric in (
-            ("delivered", "rows_delivered_total"),
-            ("accepted", "rows_accepted"),
-            ("rejected", "rows_rejected_total"),
-            ("duplicate", "rows_duplicate_total"),
-            ("superseded", "rows_superseded"),
-        ):
-            assert value(written, metric, source="bundle", record_kind=kind) == row[name]
+        for name in ("delivered_total", "accepted", "rejected_total", "duplicate_total", "superseded"):
+            assert value(written, f"rows_{name}", source="bundle", record_kind=kind) == row[name.removesuffix("_total")]
     assert value(written, "rows_delivered_total", source="bundle", record_kind="drive_hours") == 425
     assert value(written, "rows_rejected_total", source="bundle", record_kind="drive_hours") == 1
     assert value(written, "files_total", status="unreadable") == 1
@@ -95,61 +94,42 @@ def test_a_group_that_stopped_is_named_with_its_lag(written: Samples) -> None:
 
 
 def test_the_slowest_drives_of_the_last_day_are_those_of_the_drive_hours(written: Samples, published: Published) -> None:
-    expected = asked(
-        published.warehouse.published,
-        f"""
-        select drive_id, max(slowdown) from marts.fct_drive_hours
-        where hour_utc > timestamp '{LAST}' - interval 24 hour group by drive_id having max(slowdown) >= 1.5
-        """,
-    )
-    found = {dict(labels)["drive_id"]: number for (name, labels), number in written.items() if name == "drivetail_drive_slowdown_ratio"}
-    assert found == dict(expected)
+    hours = f"select drive_id, max(slowdown) from marts.fct_drive_hours where hour_utc > timestamp '{LAST}' - interval 24 hour"
+    found = by_label(written, "drive_slowdown_ratio", "drive_id")
+    assert found == dict(asked(published.warehouse.published, f"{hours} group by drive_id having max(slowdown) >= 1.5"))
     assert len(found) >= 2
 
 
 def test_the_slow_alerts_are_the_open_ones(written: Samples, published: Published) -> None:
-    found = {dict(labels)["subject_id"] for (name, labels) in written if name == "drivetail_slow_alert"}
+    found = by_label(written, "slow_alert", "subject_id").keys()
     assert found == {alert.subject_id for alert in open_alerts(published.warehouse)} != set()
     assert value(written, "slow_alerts") == len(found)
 
 
 def test_the_candidates_are_those_of_the_list(written: Samples, published: Published, monkeypatch: pytest.MonkeyPatch) -> None:
     listed = list_candidates(published.warehouse)
-    found = {dict(labels)["drive_id"] for (name, labels) in written if name == "drivetail_candidate_own_tail_seconds"}
+    found = by_label(written, "candidate_own_tail_seconds", "drive_id").keys()
     assert found == {row["drive_id"] for row in listed} and value(written, "candidates") == len(listed)
     row = dict.fromkeys(("decision", "raid_group_id", "host", "device", "enclosure", "slot", "kind", "model"))
     many = [row | {"drive_id": f"d{n}", "verdict": "replace", "own_tail_hours_28d": 300.0 - n, "cost_tail_hours": 8.7} for n in range(300)]
     monkeypatch.setattr(metrics, "list_candidates", lambda of: many)
     of_many = samples(metrics_text(published.warehouse))
-    shown = {
-        dict(labels)["drive_id"]: number for (name, labels), number in of_many.items() if name == "drivetail_candidate_cost_tail_seconds"
-    }
+    shown = by_label(of_many, "candidate_cost_tail_seconds", "drive_id")
     assert len(shown) == metrics.MAX_SERIES and shown["d0"] == 8.7 * 3600 and value(of_many, "candidates") == 300
 
 
 def test_the_tail_rate_is_that_of_the_raid_hours(written: Samples, published: Published) -> None:
-    for kind, count, tails, drives, slow in asked(
-        published.warehouse.published,
-        f"""
-        select kind, count(*), count_if(is_tail_hour), sum(reporting_drive_count), sum(slow_drive_count) from marts.fct_raid_hours
-        where hour_utc > timestamp '{LAST}' - interval 24 hour group by kind
-        """,
-    ):
-        assert value(written, "raid_group_samples", kind=kind) == count > 0
-        assert value(written, "tail_samples", kind=kind) == tails
-        assert value(written, "tail_ratio", kind=kind) == tails / count
-        assert value(written, "drive_samples", kind=kind) == drives
-        assert value(written, "slow_samples", kind=kind) == slow
-        assert value(written, "slow_ratio", kind=kind) == slow / drives
+    sums = "count(*), count_if(is_tail_hour), sum(reporting_drive_count), sum(slow_drive_count)"
+    hours = f"marts.fct_raid_hours where hour_utc > timestamp '{LAST}' - interval 24 hour"
+    for kind, count, tails, drives, slow in asked(published.warehouse.published, f"select kind, {sums} from {hours} group by kind"):
+        names = ("raid_group_samples", "tail_samples", "tail_ratio", "drive_samples", "slow_samples", "slow_ratio")
+        assert [value(written, name, kind=kind) for name in names] == [count, tails, tails / count, drives, slow, slow / drives]
 
 
-def test_the_seconds_of_the_last_build_are_a_metric(written: Samples) -> None:
+def test_the_seconds_of_the_last_build_and_of_its_models_are_metrics(published: Published, written: Samples) -> None:
     assert 0 < value(written, "ingest_duration_seconds") < 600
     assert 0.1 < value(written, "build_duration_seconds") < 600
-
-
-def test_the_seconds_of_each_model_are_metrics(published: Published, written: Samples) -> None:
-    seconds = {dict(labels)["model"]: number for (name, labels), number in written.items() if name == "drivetail_model_duration_seconds"}
+    seconds = by_label(written, "model_duration_seconds", "model")
     assert {"int_raid_hours", "int_drive_hours", "int_drives"} <= set(seconds)
     assert all(number >= 0 for number in seconds.values())
     assert sum(seconds.values()) < value(written, "build_duration_seconds")
@@ -161,13 +141,9 @@ def test_the_seconds_of_each_model_are_metrics(published: Published, written: Sa
 @pytest.mark.parametrize("path", ["deploy/prometheus/drivetail.rules.yml", "deploy/grafana/drivetail.json", "docs/monitoring.md"])
 def test_alerts_dashboard_and_guide_name_only_what_is_written(text: str, path: str) -> None:
     known = set(re.findall(r"^# TYPE (drivetail_\w+) ", text, re.MULTILINE))
-    asked = set(re.findall(r"\bdrivetail_\w+", (ROOT / path).read_text())) - {
-        "drivetail_pipeline",
-        "drivetail_telemetry",
-        "drivetail_fleet",
-    }
-    assert asked
-    assert asked <= known, sorted(asked - known)
+    groups = {"drivetail_pipeline", "drivetail_telemetry", "drivetail_fleet"}
+    asked = set(re.findall(r"\bdrivetail_\w+", (ROOT / path).read_text())) - groups
+    assert asked and asked <= known, sorted(asked - known)
 
 
 @pytest.mark.needs("promtool")
@@ -242,4 +218,4 @@ def test_names_of_telemetry_are_escaped(settled: Warehouse) -> None:
     with duckdb.connect(str(settled.published)) as connection:
         connection.execute("update status.fct_recent_slowness set drive_id = ? where slowness_rank = 1", [hostile])
     found = samples(metrics_text(settled))
-    assert hostile in {dict(labels)["drive_id"] for (name, labels) in found if name == "drivetail_drive_slowdown_ratio"}
+    assert hostile in by_label(found, "drive_slowdown_ratio", "drive_id")

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
-import socket
 import socketserver
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from email import message_from_bytes
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -23,47 +20,9 @@ from drivetail.tell import notify
 from engine.warehouse import Warehouse
 from ingest.raw.register import Register
 from tests.drivetail.conftest import drivetail
+from tests.webhook import Webhook, free_port, name_receivers
 
 pytest.importorskip("apprise", reason="drivetail[notify] is not installed")
-
-
-class Server(HTTPServer):
-    """Answers with a status and keeps what it was sent."""
-
-    def __init__(self, status: int) -> None:
-        super().__init__(("127.0.0.1", 0), Webhook)
-        self.status = status
-        self.taken: list[tuple[str, Any]] = []
-
-
-class Webhook(BaseHTTPRequestHandler):
-    server: Server
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.taken.append((self.path, body))
-        self.send_response(self.server.status)
-        self.end_headers()
-
-    def log_message(self, *arguments: object) -> None:
-        """Nothing on the terminal."""
-
-
-@pytest.fixture
-def serve() -> Iterator[Callable[[int], Any]]:
-    """Start a webhook on this machine that answers with a status; `taken` is what it was sent."""
-    servers = []
-
-    def start(status: int = 200) -> Any:
-        server = Server(status)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        servers.append(server)
-        return server
-
-    yield start
-    for server in servers:
-        server.shutdown()
-        server.server_close()
 
 
 @pytest.fixture(autouse=True)
@@ -71,19 +30,19 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(notify, "WAIT_SECONDS", 0.01)
 
 
-def name_receivers(warehouse: Warehouse, **urls: str) -> None:
-    text = "".join(f'[[notify]]\nname = "{name}"\nurl = "{url}"\n' for name, url in urls.items())
-    settings_file(warehouse).write_text(text, encoding="utf-8")
+@pytest.fixture
+def well() -> Iterator[Webhook]:
+    with Webhook() as server:
+        yield server
 
 
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
+@pytest.fixture
+def failing() -> Iterator[Webhook]:
+    with Webhook(500) as server:
+        yield server
 
 
-def test_a_failed_receiver_is_retried_and_the_others_are_not(settled: Warehouse, serve: Callable[..., Any]) -> None:
-    well, failing = serve(), serve(500)
+def test_a_failed_receiver_is_retried_and_the_others_are_not(settled: Warehouse, well: Webhook, failing: Webhook) -> None:
     name_receivers(
         settled,
         well=f"json://127.0.0.1:{well.server_port}/SECRETPATH",
@@ -111,14 +70,13 @@ def test_a_failed_receiver_is_retried_and_the_others_are_not(settled: Warehouse,
     assert drivetail("alerts", "--new", "-w", settled.root).stdout == "No new alert\n"
 
 
-def test_an_address_comes_from_the_environment(settled: Warehouse, serve: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    server = serve()
+def test_an_address_comes_from_the_environment(settled: Warehouse, well: Webhook, monkeypatch: pytest.MonkeyPatch) -> None:
     name_receivers(settled, pager="$DRIVETAIL_PAGER")
     missing = drivetail("alerts", "--notify", "-w", settled.root)
     assert missing.exit_code == 1 and "the environment has no DRIVETAIL_PAGER" in missing.stderr
-    monkeypatch.setenv("DRIVETAIL_PAGER", f"json://127.0.0.1:{server.server_port}/SECRETPATH")
+    monkeypatch.setenv("DRIVETAIL_PAGER", f"json://127.0.0.1:{well.server_port}/SECRETPATH")
     assert drivetail("alerts", "--notify", "-w", settled.root).stdout == "pager: 2 new alerts\n"
-    assert server.taken[0][0] == "/SECRETPATH"
+    assert well.taken[0][0] == "/SECRETPATH"
 
 
 @pytest.mark.parametrize("url", ["slack://SECRETTOKEN", "nosuch://SECRETTOKEN/x", "mailto://SECRETTOKEN"])
@@ -144,12 +102,12 @@ def test_without_receivers_it_says_where_to_name_them(settled: Warehouse) -> Non
     assert drivetail("alerts", "--notify", "--new", "-w", settled.root).exit_code == 2
 
 
-def test_a_receiver_may_be_a_ticket_systems_table(serve: Callable[..., Any]) -> None:
-    incidents = serve(201)
+def test_a_receiver_may_be_a_ticket_systems_table(well: Webhook) -> None:
+    well.status = 201
     fields = ":title=short_description&:message=description&:version=&:type=&:attachments=&:category=hardware"
-    url = f"json://user:word@127.0.0.1:{incidents.server_port}/api/now/table/incident?{fields}"
+    url = f"json://user:word@127.0.0.1:{well.server_port}/api/now/table/incident?{fields}"
     notify.send(Receiver(name="tickets", url=url), "drivetail: 1 new alert", "S5 is slow")
-    ((_, taken),) = incidents.taken
+    ((_, taken),) = well.taken
     assert taken == {"short_description": "drivetail: 1 new alert", "description": "S5 is slow", "category": "hardware"}
 
 

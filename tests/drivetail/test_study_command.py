@@ -103,20 +103,7 @@ def test_the_table_is_in_the_papers_order_and_lines_up(warehouse: Warehouse):
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
     headings = [line.split("  ")[0] for line in lines if line.startswith(("Finding ", "Table ", "Figure ", "Text"))]
-    assert headings == [
-        "Finding 1",
-        "Finding 2",
-        "Finding 4",
-        "Finding 8",
-        "Finding 9",
-        "Finding 10",
-        "Finding 12",
-        "Finding 13",
-        "Table 1",
-        "Table 3a",
-        "Figure 4a",
-        "Text",
-    ]
+    assert headings == [*(f"Finding {number}" for number in (1, 2, 4, 8, 9, 10, 12, 13)), "Table 1", "Table 3a", "Figure 4a", "Text"]
     (first,) = (line for line in lines if line.startswith("F01-01"))
     assert re.split(r" {2,}", first) == [
         "F01-01", "disk", "drive-hours with S_i>=2 / all disk", "0.209%", "2,412 of 1,155,470", "0.173 to 0.251", "0.22%", "agrees",
@@ -166,15 +153,9 @@ def test_html_is_written_and_named(warehouse: Warehouse, tmp_path: Path):
 
 
 def test_numbers_keep_the_digits_that_mean_something():
-    written = [
-        (0.0207708, "percent"),
-        (99.9939419, "percent"),
-        (100.0, "percentile"),
-        (54.0, "percent"),
-        (2.3456, "ratio"),
-        (1470.0, "days"),
-    ]
-    assert [number(*one) for one in written] == ["0.0208", "99.99394", "100", "54.0", "2.35", "1,470"]
+    percents = (0.0207708, 99.9939419, 54.0)
+    assert [number(percent, "percent") for percent in percents] == ["0.0208", "99.99394", "54.0"]
+    assert (number(100.0, "percentile"), number(2.3456, "ratio"), number(1470.0, "days")) == ("100", "2.35", "1,470")
     # an interval is as exact as its estimate, or, of an estimate of 0, as its ends
     assert interval({"value": 98.83, "ci_low": 98.6, "ci_high": 99.058, "unit": "percent"}) == "98.60 to 99.06"
     assert interval({"value": 0.0, "ci_low": 0.0, "ci_high": 0.684, "unit": "percent"}) == "0.000 to 0.684"
