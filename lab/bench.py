@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from lab.simulate import simulate
-from lab.simulate.draft import Draft, filefrag
+from lab.simulate.draft import Draft, filefrag, manifest
 from workbench.measure import DRIVETAIL, Cost, measure
 from workbench.parts import Bound, Section, Setting
 
@@ -27,18 +27,10 @@ STAGES = ((-5_000, "Q", "[dd]"), (-4_000, "G", "[dd]"), (-1_000, "I", "[dd]"), (
 SLOW_REQUESTS = 20
 """Requests at the start of each extent that take three times as long."""
 CHUNK_LINES = 1_000_000
-MANIFEST = """format = 1
-experiment_id = "trace"
-kind = "read_variability"
-[[devices]]
-device_id = "d"
-kind = "ssd"
-major_minor = "8,16"
-[[configs]]
-config_id = "buffered"
-device_id = "d"
-is_default = true
-"""
+MANIFEST = manifest(
+    {"experiment_id": "trace"}, "read_variability", "", {"kind": "ssd", "major_minor": "8,16"},
+    configs=[{"config_id": "buffered", "device_id": "d", "is_default": True}],
+)  # fmt: skip
 
 
 def write_trace(out: Path, lines: int) -> None:

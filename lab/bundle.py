@@ -125,6 +125,22 @@ def bundles_in(place: Path) -> list[Path]:
     return sorted(path.parent for path in place.glob(f"*/{MANIFEST_FILE}")) or [place]
 
 
+def manifest_text(experiment: dict[str, Any], **blocks: list[dict[str, Any]]) -> str:
+    """The text of experiment.toml: its keys, then blocks by their name. What is None or empty is left out."""
+    lines = [f"format = {FORMAT}", *_keys(experiment)]
+    for name, given in blocks.items():
+        for block in given:
+            lines += [f"[[{name}]]", *_keys({key: value for key, value in block.items() if key != "factors"})]
+            if block.get("factors"):
+                lines += ["[configs.factors]", *_keys(block["factors"])]
+    return "\n".join(lines) + "\n"
+
+
+def _keys(values: dict[str, Any]) -> list[str]:
+    # JSON writes text, numbers, true and false as TOML does
+    return [f"{name} = {json.dumps(value)}" for name, value in values.items() if value not in (None, "")]
+
+
 # Where the files are ----------------------------------------------------------------------------------------------
 
 Find = Callable[[str], Path | None]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ingest.raw.durable import replace_file
-from lab.bundle import MANIFEST_FILE, RUN_COLUMNS, RUNS_FILE
+from lab.bundle import MANIFEST_FILE, RUN_COLUMNS, RUNS_FILE, manifest_text
 from lab.contract import LabError
 from lab.run.machine import Target, machine
 
@@ -42,7 +42,7 @@ class Recording:
         elif out.exists() and any(path.name != LOCK for path in out.iterdir()):
             raise LabError(f"{out}: is not empty and holds no {MANIFEST_FILE}; name a new folder with --out")
         else:
-            self.manifest = _manifest(f"# protocol = {self.asked}", protocol, kind, runs, target, configs)
+            self.manifest = _manifest(self.asked, protocol, kind, runs, target, configs)
 
     def has(self, listings: list[dict[str, Any]]) -> bool:
         """Whether the files of a step are in the bundle."""
@@ -74,46 +74,22 @@ class Recording:
         replace_file(self.out / RUNS_FILE, text.getvalue())
 
 
-def _manifest(first: str, protocol: str, kind: str, runs: int, target: Target, configs: list[dict[str, Any]]) -> str:
+def _manifest(asked: str, protocol: str, kind: str, runs: int, target: Target, configs: list[dict[str, Any]]) -> str:
     now = time.gmtime()
     host = re.sub(r"[^A-Za-z0-9._-]", "-", str(machine().get("name", "host")))[:30]
-    lines = [
-        first,
-        "format = 1",
-        f'experiment_id = "{protocol}-{host}-{time.strftime("%Y%m%d-%H%M%S", now)}"',
-        f'kind = "{kind}"',
-        f"expected_runs = {runs}",
-        f'title = {_quoted(f"{protocol} on {target.mount_point} ({target.filesystem})")}',
-        f'started_at = "{time.strftime("%Y-%m-%dT%H:%M:%SZ", now)}"',
-        "[machine]",
-        *_keys(machine()),
-        "[[devices]]",
-        *_keys(
-            {
-                "device_id": "target", "kind": target.kind, "kernel_name": target.kernel_name, "major_minor": target.major_minor,
-                "model": target.model, "serial": target.serial, "capacity_bytes": target.capacity_bytes,
-            }
-        ),
-        "[[filesystems]]",
-        *_keys(
-            {
-                "filesystem_id": "target", "device_id": "target", "type": target.filesystem, "block_bytes": target.block_bytes,
-                "partition_start_sectors": target.partition_start_sectors, "mount_options": target.mount_options,
-                "mount_point": target.mount_point,
-            }
-        ),
-    ]  # fmt: skip
-    for config in configs:
-        lines += ["[[configs]]", *_keys({"filesystem_id": "target", **{key: config[key] for key in config if key != "factors"}})]
-        if config.get("factors"):
-            lines += ["[configs.factors]", *_keys(config["factors"])]
-    return "\n".join(lines) + "\n"
-
-
-def _keys(values: dict[str, Any]) -> list[str]:
-    return [f"{name} = {_quoted(value)}" for name, value in values.items() if value not in (None, "")]
-
-
-def _quoted(value: Any) -> str:
-    """A value of TOML: JSON writes text, numbers, true and false the same way."""
-    return json.dumps(value)
+    keys = {
+        "experiment_id": f"{protocol}-{host}-{time.strftime('%Y%m%d-%H%M%S', now)}", "kind": kind, "expected_runs": runs,
+        "title": f"{protocol} on {target.mount_point} ({target.filesystem})", "started_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", now),
+        **{f"machine.{name}": value for name, value in machine().items()},
+    }  # fmt: skip
+    device = {
+        "device_id": "target", "kind": target.kind, "kernel_name": target.kernel_name, "major_minor": target.major_minor,
+        "model": target.model, "serial": target.serial, "capacity_bytes": target.capacity_bytes,
+    }  # fmt: skip
+    filesystem = {
+        "filesystem_id": "target", "device_id": "target", "type": target.filesystem, "block_bytes": target.block_bytes,
+        "partition_start_sectors": target.partition_start_sectors, "mount_options": target.mount_options,
+        "mount_point": target.mount_point,
+    }  # fmt: skip
+    placed = [{"filesystem_id": "target", **config} for config in configs]
+    return f"# protocol = {asked}\n{manifest_text(keys, devices=[device], filesystems=[filesystem], configs=placed)}"

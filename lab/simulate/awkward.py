@@ -16,7 +16,7 @@ from lab.contract import (
     UNKNOWN_TOOL,
     UNREADABLE,
 )
-from lab.simulate.draft import Draft
+from lab.simulate.draft import Draft, manifest
 
 DEFAULTS: dict[str, Any] = {"experiment_id": "awkward"}
 """`experiment_id`: what the names of its experiments begin with."""
@@ -27,16 +27,6 @@ PARTS: dict[str, tuple[str, dict[str, Any]]] = {
     "before-after": ("before_after", {"is_awkward": True, "runs": 4, "stress_runs": 2}),
 }
 """Experiment -> module of this folder, and its parameters."""
-MANIFEST = """format = 1
-experiment_id = "{}"
-kind = "other"
-title = "Files that are refused, and two that only look so"
-[[devices]]
-device_id = "d"
-[[configs]]
-config_id = "c"
-device_id = "d"
-"""
 BENCH = "benchmark,test,parameter,value,unit\nb,write,1,2,us\n"
 CREATED = "rates at which files can be created and closed with 4 pes:\n... total rate = {:.1f} creates per second\n"
 WRITTEN = {
@@ -62,11 +52,13 @@ def write(draft: Draft, parameters: dict[str, Any], seed: int) -> None:
         experiment_id = f"{parameters['experiment_id']}-{name}"
         module.write(draft.parts.setdefault(experiment_id, Draft()), {**module.DEFAULTS, **given, "experiment_id": experiment_id}, seed)
     experiment_id = f"{parameters['experiment_id']}-refused"
-    draft.parts[experiment_id] = _refused(MANIFEST.format(experiment_id))
+    draft.parts[experiment_id] = _refused(experiment_id)
 
 
-def _refused(manifest: str) -> Draft:
-    part = Draft(manifest)
+def _refused(experiment_id: str) -> Draft:
+    title = "Files that are refused, and two that only look so"
+    block = {"config_id": "c", "device_id": "d"}
+    part = Draft(manifest({"experiment_id": experiment_id}, "other", title, {}, configs=[block]))
     for reason, (file, tool, config) in REFUSED.items():
         part.add(file, TEXTS.get(reason, BENCH), tool, config, 0 if reason == BAD_ROW else 1)
         if reason in (MISSING_FILE, OUTSIDE_BUNDLE):

@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from lab.simulate.draft import Draft, with_moments
+from lab.simulate.draft import Draft, manifest, with_moments
 
 DEFAULTS: dict[str, Any] = {
     "experiment_id": "before-after",
@@ -90,7 +90,11 @@ def printed_changes() -> dict[Cell, float]:
 def write(draft: Draft, parameters: dict[str, Any], seed: int) -> None:
     """Make the bundle. Truth: every result, every cell with its verdict, the stress and the write amplification."""
     rng = random.Random(seed)
-    draft.manifest = _manifest(parameters)
+    config = {"config_id": CONFIG, "filesystem_id": CONFIG, "factors": {"alignment_bytes": 131072, "stripe_width": 32}}
+    draft.manifest = manifest(
+        parameters, "before_after", "Synthetic drive before and after stress", {"kind": "ssd", "flash_cell": "SLC"},
+        [{"filesystem_id": CONFIG, "type": "ext4", "block_bytes": 4096}], configs=[config],
+    )  # fmt: skip
     draft.truth = {name: [] for name in ("fct_bench_results", "fct_phase_cells", "fct_stress_runs", "fct_write_amplification")}
     changes = _changes(parameters["changes"], rng)
     odd = _oddities(rng, parameters["runs"]) if parameters["is_awkward"] else {}
@@ -277,12 +281,3 @@ def _ior(
             }
         )  # fmt: skip
     return "\n".join(lines) + "\n\n"
-
-
-def _manifest(parameters: dict[str, Any]) -> str:
-    return (
-        f'format = 1\nexperiment_id = "{parameters["experiment_id"]}"\nkind = "before_after"\nexpected_runs = {parameters["runs"]}\n'
-        'title = "Synthetic drive before and after stress"\n[[devices]]\ndevice_id = "d"\nkind = "ssd"\nflash_cell = "SLC"\n'
-        f'[[filesystems]]\nfilesystem_id = "{CONFIG}"\ndevice_id = "d"\ntype = "ext4"\nblock_bytes = 4096\n'
-        f'[[configs]]\nconfig_id = "{CONFIG}"\nfilesystem_id = "{CONFIG}"\n[configs.factors]\nalignment_bytes = 131072\nstripe_width = 32\n'
-    )

@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from lab.bundle import MANIFEST_FILE, RUN_COLUMNS, RUNS_FILE
+from lab.bundle import MANIFEST_FILE, RUN_COLUMNS, RUNS_FILE, manifest_text
 
 BLOCK_BYTES = 4096
 Event = tuple[int, str, str, str, str]
@@ -53,6 +53,16 @@ class Draft:
         (out / "truth").mkdir(parents=True, exist_ok=True)
         for relation, rows in self.truth.items():
             pl.DataFrame(rows, infer_schema_length=None).write_parquet(out / "truth" / f"{relation}.parquet")
+
+
+def manifest(
+    parameters: Mapping[str, Any], kind: str, title: str, device: dict[str, Any], filesystems: Sequence[dict[str, Any]] = (), **more: Any
+) -> str:
+    """experiment.toml of a scenario with one device, `d`. more: other keys, and `configs`."""
+    configs = more.pop("configs")
+    keys = {"experiment_id": parameters["experiment_id"], "kind": kind, "expected_runs": parameters.get("runs"), "title": title, **more}
+    on = [{"device_id": "d", **filesystem} for filesystem in filesystems]
+    return manifest_text(keys, devices=[{"device_id": "d", **device}], filesystems=on, configs=configs)
 
 
 def with_moments(rng: random.Random, middle: float, spread: float, count: int) -> list[float]:

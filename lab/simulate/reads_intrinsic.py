@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from lab.simulate.draft import Draft, Event, block_lines, filefrag
+from lab.simulate.draft import Draft, Event, block_lines, filefrag, manifest
 
 DEFAULTS: dict[str, Any] = {
     "experiment_id": "reads-intrinsic",
@@ -163,10 +163,9 @@ def _printed(rng: random.Random, events: list[Event], tool: str, is_awkward: boo
 
 
 def _manifest(parameters: dict[str, Any]) -> str:
-    return (
-        f'format = 1\nexperiment_id = "{parameters["experiment_id"]}"\nkind = "read_variability"\nexpected_runs = {parameters["runs"]}\n'
-        f'large_extent_bytes = {parameters["large_extent_bytes"]}\ntitle = "Synthetic traces of reads"\n'
-        f'[[devices]]\ndevice_id = "d"\nkind = "ssd"\nmajor_minor = "{DEVICE}"\n'
-        f'[[filesystems]]\nfilesystem_id = "fs"\ndevice_id = "d"\ntype = "ext4"\npartition_start_sectors = {parameters["partition_start_sectors"]}\n'  # noqa: E501
-        '[[configs]]\nconfig_id = "buffered"\nfilesystem_id = "fs"\nis_default = true\n'
-    )
+    filesystem = {"filesystem_id": "fs", "type": "ext4", "partition_start_sectors": parameters["partition_start_sectors"]}
+    return manifest(
+        parameters, "read_variability", "Synthetic traces of reads", {"kind": "ssd", "major_minor": DEVICE}, [filesystem],
+        large_extent_bytes=parameters["large_extent_bytes"],
+        configs=[{"config_id": "buffered", "filesystem_id": "fs", "is_default": True}],
+    )  # fmt: skip

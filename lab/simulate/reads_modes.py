@@ -12,7 +12,7 @@ import random
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from lab.simulate.draft import BLOCK_BYTES, Draft, filefrag, with_moments
+from lab.simulate.draft import BLOCK_BYTES, Draft, filefrag, manifest, with_moments
 
 DEFAULTS: dict[str, Any] = {
     "experiment_id": "reads-modes",
@@ -55,7 +55,11 @@ class Slowdowns(NamedTuple):
 def write(draft: Draft, parameters: dict[str, Any], seed: int) -> None:
     """Make the bundle. Truth: the drops, the instances of the temporal slowdown, and the onset."""
     rng = random.Random(seed)
-    draft.manifest = _manifest(parameters)
+    draft.manifest = manifest(
+        parameters, "read_variability", "Synthetic reads of files", {"kind": "ssd", "kernel_name": "sda"},
+        [{"filesystem_id": "fs", "type": "ext4"}], started_at=STARTED_AT,
+        configs=[{"config_id": name, "filesystem_id": "fs", "is_default": name == CONFIGS[0]} for name in CONFIGS],
+    )  # fmt: skip
     times = _times(parameters)
     first_s = rng.uniform(0.2, 0.8) * parameters["period_s"]
     starts = [first_s + step * parameters["period_s"] for step in range(int(parameters["hours"] * 3600 / parameters["period_s"]) + 1)]
@@ -150,16 +154,3 @@ def _maps(rng: random.Random, parameters: dict[str, Any]) -> str:
             files.setdefault(f"/data/file_{number}", []).append((physical, end - start))
             physical += end - start
     return filefrag(files)
-
-
-def _manifest(parameters: dict[str, Any]) -> str:
-    blocks = [
-        f'[[configs]]\nconfig_id = "{name}"\nfilesystem_id = "fs"\nis_default = {"true" if name == CONFIGS[0] else "false"}\n'
-        for name in CONFIGS
-    ]
-    return (
-        f'format = 1\nexperiment_id = "{parameters["experiment_id"]}"\nkind = "read_variability"\n'
-        f'started_at = "{STARTED_AT}"\n'
-        'title = "Synthetic reads of files"\n[[devices]]\ndevice_id = "d"\nkind = "ssd"\nkernel_name = "sda"\n'
-        '[[filesystems]]\nfilesystem_id = "fs"\ndevice_id = "d"\ntype = "ext4"\n' + "".join(blocks)
-    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from lab.simulate.draft import Draft, with_moments
+from lab.simulate.draft import Draft, manifest, with_moments
 
 DEFAULTS: dict[str, Any] = {
     "experiment_id": "sync-writes",
@@ -61,7 +61,11 @@ def write(draft: Draft, parameters: dict[str, Any], seed: int) -> None:
     """Make the bundle. Truth: every result that must be there, and the planted sizes."""
     rng = random.Random(seed)
     configs: dict[str, dict[str, float]] = parameters["configs"]
-    draft.manifest = _manifest(parameters)
+    filesystems = [{"filesystem_id": name, "type": name, "block_bytes": parameters["block_bytes"]} for name in configs]
+    draft.manifest = manifest(
+        parameters, "sync_writes", "Synthetic synchronous writes", {"kind": parameters["device_kind"]}, filesystems,
+        configs=[{"config_id": name, "filesystem_id": name} for name in configs],
+    )  # fmt: skip
     draft.truth = {"fct_bench_results": [], "planted": []}
     oddities = _oddities(rng, configs, parameters["runs"]) if parameters["is_awkward"] else {}
     for config_id, config in configs.items():
@@ -170,17 +174,3 @@ def _oddities(rng: random.Random, configs: dict[str, Any], runs: int) -> dict[tu
     kinds = ["lost", "measured twice", "old heading", "kernel line", "-R only", "-R beside a table", "small files"]
     places = [(config, pass_, run) for config in configs for pass_ in OPTIONS for run in range(1, runs + 1)]
     return dict(zip(rng.sample(places, min(len(kinds), len(places))), kinds, strict=False))
-
-
-def _manifest(parameters: dict[str, Any]) -> str:
-    blocks = [
-        f'[[filesystems]]\nfilesystem_id = "{name}"\ndevice_id = "d"\ntype = "{name}"\nblock_bytes = {parameters["block_bytes"]}\n'
-        f'[[configs]]\nconfig_id = "{name}"\nfilesystem_id = "{name}"\n'
-        for name in parameters["configs"]
-    ]
-    head = (
-        f'format = 1\nexperiment_id = "{parameters["experiment_id"]}"\nkind = "sync_writes"\nexpected_runs = {parameters["runs"]}\n'
-        'title = "Synthetic synchronous writes"\n[[devices]]\ndevice_id = "d"\n'
-        f'kind = "{parameters["device_kind"]}"\n'
-    )
-    return head + "".join(blocks)

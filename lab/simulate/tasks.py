@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from lab.simulate.draft import Draft, Event, block_lines
+from lab.simulate.draft import Draft, Event, block_lines, manifest
 
 DEFAULTS: dict[str, Any] = {
     "experiment_id": "tasks",
@@ -30,7 +30,9 @@ CONFIGS = ("small-tasks", "one-task")
 def write(draft: Draft, parameters: dict[str, Any], seed: int) -> None:
     """Make the bundle. Truth: waits, shares of time and the period."""
     rng = random.Random(seed)
-    draft.manifest = _manifest(parameters)
+    factors = {"heartbeat_seconds": parameters["heartbeat_s"], "jvm_reuse": not parameters["jvm_s"]}
+    configs = [{"config_id": name, "device_id": "d", "factors": factors} for name in CONFIGS]
+    draft.manifest = manifest(parameters, "hdfs", "Synthetic tasks", {"kind": "disk", "major_minor": DEVICE}, configs=configs)
     wait_s = parameters["heartbeat_s"] / 2 + parameters["jvm_s"]
     cycle_s = parameters["read_s"] + wait_s
     draft.truth = {"planted": [], "planted_periods": []}
@@ -73,14 +75,3 @@ def _trace(parameters: dict[str, Any], count: int, cycle_s: float) -> str:
             events += [(at, DEVICE, "D", "R", f"{sector} + 2048 [java]"), (at + latency_ns, DEVICE, "C", "R", f"{sector} + 2048 [0]")]
             sector += 2048
     return "\n".join(["# tracer: blk", "#", *block_lines(events)]) + "\n"
-
-
-def _manifest(parameters: dict[str, Any]) -> str:
-    factors = (
-        f"[configs.factors]\nheartbeat_seconds = {parameters['heartbeat_s']}\njvm_reuse = {'false' if parameters['jvm_s'] else 'true'}\n"
-    )
-    return (
-        f'format = 1\nexperiment_id = "{parameters["experiment_id"]}"\nkind = "hdfs"\nexpected_runs = {parameters["runs"]}\n'
-        f'title = "Synthetic tasks"\n[[devices]]\ndevice_id = "d"\nkind = "disk"\nmajor_minor = "{DEVICE}"\n'
-        + "".join(f'[[configs]]\nconfig_id = "{name}"\ndevice_id = "d"\n{factors}' for name in CONFIGS)
-    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from lab.simulate.draft import Draft, Event, block_lines, filefrag
+from lab.simulate.draft import Draft, Event, block_lines, filefrag, manifest
 
 DEFAULTS: dict[str, Any] = {
     "experiment_id": "writers",
@@ -39,7 +39,10 @@ Place = tuple[int, int]
 def write(draft: Draft, parameters: dict[str, Any], seed: int) -> None:
     """Make the bundle. Truth: seeks and runs of each trace, extents of each file, and how busy the counters say the device was."""
     rng = random.Random(seed)
-    draft.manifest = _manifest(parameters)
+    device = {"kind": "disk", "kernel_name": KERNEL_NAME, "major_minor": DEVICE}
+    configs = [{"config_id": f"writers-{count}", "filesystem_id": "fs", "writers": count} for count in parameters["writers"]]
+    filesystem = {"filesystem_id": "fs", "type": "ext4"}
+    draft.manifest = manifest(parameters, "hdfs", "Synthetic concurrent writers", device, [filesystem], configs=configs)
     draft.truth = {"planted_patterns": [], "planted_extents": [], "planted_counters": []}
     for writers in parameters["writers"]:
         config = f"writers-{writers}"
@@ -140,12 +143,3 @@ def _counters(rng: random.Random, parameters: dict[str, Any], draft: Draft, conf
         }
     )  # fmt: skip
     return "\n".join(lines) + "\n"
-
-
-def _manifest(parameters: dict[str, Any]) -> str:
-    blocks = [f'[[configs]]\nconfig_id = "writers-{count}"\nfilesystem_id = "fs"\nwriters = {count}\n' for count in parameters["writers"]]
-    return (
-        f'format = 1\nexperiment_id = "{parameters["experiment_id"]}"\nkind = "hdfs"\nexpected_runs = {parameters["runs"]}\n'
-        f'title = "Synthetic concurrent writers"\n[[devices]]\ndevice_id = "d"\nkind = "disk"\nkernel_name = "{KERNEL_NAME}"\n'
-        f'major_minor = "{DEVICE}"\n[[filesystems]]\nfilesystem_id = "fs"\ndevice_id = "d"\ntype = "ext4"\n' + "".join(blocks)
-    )
