@@ -151,7 +151,9 @@ def _dots(rows: Sequence[Row]) -> go.Figure:
             hovertemplate="%{customdata}: %{x:.2f}%<extra></extra>",
         )  # fmt: skip
     names = labels(rows)
-    styled(drawing, 90 + 15 * len(rows), hovermode="closest")
+    # a letter of ten pixels is about 5.6 wide
+    left = 12 + min(218, int(5.6 * max(map(len, names))))
+    styled(drawing, 90 + 15 * len(rows), hovermode="closest", margin=(left, 16, 30, 46))
     drawing.update_yaxes(
         range=[len(rows) - 0.3, -0.7],
         tickvals=[*range(len(rows))],
@@ -161,6 +163,4 @@ def _dots(rows: Sequence[Row]) -> go.Figure:
         automargin=False,
     )
     drawing.update_xaxes(title_text="percent worse after", zeroline=True)
-    # a letter of ten pixels is about 5.6 wide
-    drawing.update_layout(margin={"l": 12 + min(218, int(5.6 * max(map(len, names)))), "r": 16, "t": 30, "b": 46})
     return drawing

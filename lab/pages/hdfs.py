@@ -201,10 +201,9 @@ def _ratios(rows: Sequence[Row]) -> go.Figure:
             customdata=[_verdict(row, line) if row[f"{line}_verdict"] else "" for row in rows],
             line={"color": INKS[number], "width": 2}, hovertemplate="%{x} writers: %{y:.3g} times%{customdata}" + f"<extra>{words}</extra>",
         )  # fmt: skip
-    styled(drawing, 320, hovermode="closest")
+    styled(drawing, 320, hovermode="closest", margin=(60, 16, 30, 46))
     drawing.update_xaxes(title_text="writers", tickvals=[row["writers"] for row in rows])
     log_axis(drawing, (row[f"{line}_ratio"] for row in rows for line in LINES), "times one writer")
-    drawing.update_layout(margin={"l": 60, "r": 16, "t": 30, "b": 46})
     return drawing
 
 
@@ -223,10 +222,9 @@ def _busy(rows: Sequence[Row]) -> go.Figure:
         x=idle, y=[None if second is None else -3 for second in idle], mode="lines", name="idle", line={"color": SLOW, "width": 5},
         hoverinfo="skip",
     )  # fmt: skip
-    styled(drawing, 220, hovermode="closest")
+    styled(drawing, 220, hovermode="closest", margin=(60, 16, 30, 46))
     drawing.update_xaxes(title_text="seconds from the first request")
     drawing.update_yaxes(title_text="busy, %", automargin=False, range=[-7, 104], tickvals=[0, 50, 100])
-    drawing.update_layout(margin={"l": 60, "r": 16, "t": 30, "b": 46})
     return drawing
 
 
@@ -248,8 +246,7 @@ def _gantt(rows: Sequence[Row]) -> go.Figure:
             x=x, y=y, mode="lines", line={"color": INKS[number % len(INKS)], "width": 7}, showlegend=False,
             hovertemplate="%{y}: %{x:,.1f} s<extra></extra>",
         )  # fmt: skip
-    styled(drawing, 90 + 18 * len(labels), hovermode="closest")
+    styled(drawing, 90 + 18 * len(labels), hovermode="closest", margin=(120, 16, 8, 46))
     drawing.update_yaxes(autorange="reversed", categoryorder="array", categoryarray=[names[label] for label in labels], showgrid=False)
     drawing.update_xaxes(title_text="seconds from the first task")
-    drawing.update_layout(margin={"l": 120, "r": 16, "t": 8, "b": 46})
     return drawing

@@ -179,12 +179,11 @@ def _timeline(rows: Sequence[Row], instances: Sequence[Row]) -> go.Figure:
             marker={"size": 3, "color": INKS[number % len(INKS)]}, name=safe(file),
             hovertemplate="hour %{x:.2f}: %{y:,.0f} MB/s" + f"<extra>{safe(file)}</extra>",
         )  # fmt: skip
-    styled(drawing, 320, hovermode="closest")
+    styled(drawing, 320, hovermode="closest", margin=(60, 16, 30, 46))
     for one in instances:
         drawing.add_vrect(x0=one["started_s"] / 3600, x1=one["ended_s"] / 3600, fillcolor=SLOW, opacity=0.15, line_width=0, layer="below")
     drawing.update_xaxes(title_text="hours")
     drawing.update_yaxes(title_text="MB/s", automargin=False)
-    drawing.update_layout(margin={"l": 60, "r": 16, "t": 30, "b": 46})
     return drawing
 
 
@@ -197,10 +196,9 @@ def _by_extents(rows: Sequence[Row]) -> go.Figure:
             line={"color": INKS[number % len(INKS)], "width": 2}, name=safe(config), customdata=[_lost(row) for row in mine],
             hovertemplate="%{x} extents: %{y:,.0f} MB/s%{customdata}" + f"<extra>{safe(config)}</extra>",
         )  # fmt: skip
-    styled(drawing, 320, hovermode="closest")
+    styled(drawing, 320, hovermode="closest", margin=(60, 16, 30, 46))
     drawing.update_xaxes(title_text="extents of a file")
     drawing.update_yaxes(title_text="MB/s", automargin=False, rangemode="tozero")
-    drawing.update_layout(margin={"l": 60, "r": 16, "t": 30, "b": 46})
     return drawing
 
 
@@ -250,13 +248,12 @@ def _shares(lines: Lines, measure: str, split: str) -> go.Figure:
             },
             hovertemplate="%{y}% up to %{x:,.4~g} " + unit + f"<extra>{label}</extra>",
         )  # fmt: skip
-    styled(drawing, 320, hovermode="closest")
+    styled(drawing, 320, hovermode="closest", margin=(60, 16, 30, 46))
     if measure == "latency":
         log_axis(drawing, [row["value"] for rows in lines.values() for row in rows], unit, axis="x")
     else:
         drawing.update_xaxes(title_text=unit)
     drawing.update_yaxes(title_text="percent", automargin=False, range=[0, 101], tickvals=[0, 25, 50, 75, 100])
-    drawing.update_layout(margin={"l": 60, "r": 16, "t": 30, "b": 46})
     return drawing
 
 
@@ -283,9 +280,8 @@ def _by_request(rows: Sequence[Row], normal_us: float) -> go.Figure:
             showlegend=False, hovertemplate="request %{x}: %{y:,.0f} us<extra></extra>", row=place, col=1,
         )  # fmt: skip
         drawing.update_yaxes(title_text=title, row=place, col=1)
-    styled(drawing, 360, hovermode="closest")
+    styled(drawing, 360, hovermode="closest", margin=(72, 16, 8, 46))
     drawing.add_hline(y=normal_us, line={"color": QUIET, "dash": "dot", "width": 1}, row=1, col=1)
     drawing.update_yaxes(automargin=False, rangemode="tozero")
     drawing.update_xaxes(title_text="request of the read", row=2, col=1)
-    drawing.update_layout(margin={"l": 72, "r": 16, "t": 8, "b": 46})
     return drawing

@@ -161,7 +161,7 @@ def _by_config(rows: Sequence[Row], phases: Sequence[Row], ink: str) -> go.Figur
             mode="lines+markers", line={"color": ink, "width": 2}, marker={"size": 5}, showlegend=False, row=place, col=1,
             customdata=[size(row["buffer_bytes"]) for row in rows], hovertemplate=f"%{{customdata}}: %{{y:,.0f}} {unit}<extra></extra>",
         )  # fmt: skip
-    styled(drawing, 360, hovermode="closest")
+    styled(drawing, 360, hovermode="closest", margin=(88, 12, 8, 50))
     for row in phases:
         drawing.add_vrect(
             x0=row["buffer_bytes"],
@@ -175,7 +175,6 @@ def _by_config(rows: Sequence[Row], phases: Sequence[Row], ink: str) -> go.Figur
     for place, (column, unit) in enumerate((("throughput_kb_per_s", "kB/s"), ("latency_us", "us")), 1):
         log_axis(drawing, [row[f"mean_{column}"] for row in rows], unit, row=place, col=1)
         _sizes_axis(drawing, rows, row=place, col=1)
-    drawing.update_layout(margin={"l": 88, "r": 12, "t": 8, "b": 50})
     return drawing
 
 
@@ -189,10 +188,9 @@ def _lines(points: dict[str, list[Row]], inks: dict[str, str], column: str, unit
             line={"color": inks.get(name, QUIET), "width": 2, "dash": "solid" if config in inks else "dot"},
             hovertemplate=f"%{{customdata}}: %{{y:,.0f}} {unit}<extra>{safe(config)}</extra>",
         )  # fmt: skip
-    styled(drawing, 340, hovermode="closest")
+    styled(drawing, 340, hovermode="closest", margin=(88, 16, 30, 54))
     log_axis(drawing, [row[f"mean_{column}"] for rows in points.values() for row in rows], unit)
     _sizes_axis(drawing, [row for rows in points.values() for row in rows])
-    drawing.update_layout(margin={"l": 88, "r": 16, "t": 30, "b": 54})
     return drawing
 
 
@@ -215,10 +213,9 @@ def _ratios(points: dict[str, list[Row]], inks: dict[str, str], phases: dict[str
                     x=ends, y=[ratio_at[end] for end in ends], mode="lines", line={"color": ink, "width": 7}, opacity=0.45,
                     showlegend=False, hoverinfo="skip",
                 )  # fmt: skip
-    styled(drawing, 340, hovermode="closest")
+    styled(drawing, 340, hovermode="closest", margin=(88, 16, 30, 54))
     log_axis(drawing, [row["ratio"] for rows in points.values() for row in rows], "kB/s per us")
     _sizes_axis(drawing, [row for rows in points.values() for row in rows])
-    drawing.update_layout(margin={"l": 88, "r": 16, "t": 30, "b": 54})
     return drawing
 
 
@@ -254,10 +251,9 @@ def _heat(compared: Sequence[Row]) -> go.Figure:
             showscale=False, xgap=2, ygap=2,
         )
     )  # fmt: skip
-    styled(drawing, 90 + 34 * len(names), hovermode="closest")
+    styled(drawing, 90 + 34 * len(names), hovermode="closest", margin=(170, 16, 8, 60))
     drawing.update_yaxes(autorange="reversed", showgrid=False)
     drawing.update_xaxes(showgrid=False, tickangle=-35)
-    drawing.update_layout(margin={"l": 170, "r": 16, "t": 8, "b": 60})
     return drawing
 
 

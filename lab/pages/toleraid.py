@@ -85,8 +85,8 @@ def _drawing(simulated: Sequence[Row], paper: Sequence[Row], x_range: tuple[floa
                     showlegend=of == "simulated" or not mine,
                     hovertemplate=f"%{{y:.5~g}} up to %{{x:.4~g}}<extra>{policy}, {of}</extra>",
                 )
-    styled(drawing, 340, hovermode="closest")
-    drawing.update_layout(margin={"l": 66, "r": 26, "t": 30, "b": 46}, legend={"font": {"size": 12}, "itemwidth": 30})
+    styled(drawing, 340, hovermode="closest", margin=(66, 26, 30, 46))
+    drawing.update_layout(legend={"font": {"size": 12}, "itemwidth": 30})
     drawing.update_xaxes(automargin=False, title_text="completion (multiples of the base latency)", range=list(x_range))
     drawing.update_yaxes(
         automargin=False, title_text="share of requests", range=[y_range[0], y_range[1] + 0.012 * (y_range[1] - y_range[0])]

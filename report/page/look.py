@@ -32,8 +32,10 @@ def safe(text: Any) -> str:
     return html.escape(str(text), quote=False)
 
 
-def styled(figure: go.Figure, height: int, *, hovermode: str = "x unified") -> go.Figure:
-    """The common look."""
+def styled(
+    figure: go.Figure, height: int, *, hovermode: str = "x unified", margin: tuple[int, int, int, int] = (64, 24, 36, 52)
+) -> go.Figure:
+    """The common look. margin: left, right, top, bottom."""
     figure.update_layout(
         height=height,
         autosize=True,
@@ -42,7 +44,7 @@ def styled(figure: go.Figure, height: int, *, hovermode: str = "x unified") -> g
         paper_bgcolor="rgba(0, 0, 0, 0)",
         plot_bgcolor="rgba(0, 0, 0, 0)",
         font={"family": FONT, "size": 13, "color": INK},
-        margin={"l": 64, "r": 24, "t": 36, "b": 52},
+        margin=dict(zip("lrtb", margin, strict=True)),
         hovermode=hovermode,
         hoverlabel={"bgcolor": "white", "bordercolor": GRID, "font": {"family": FONT, "size": 13, "color": INK}, "namelength": -1},
         legend={"orientation": "h", "x": 0, "xanchor": "left", "y": 1.0, "yanchor": "bottom", "font": {"size": 13}},
