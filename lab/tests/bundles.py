@@ -10,11 +10,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
 from click.testing import CliRunner, Result
 
 from drivetail.cli import main
 from engine.read import fetch, open_published
 from engine.warehouse import Warehouse
+from lab.bundle import manifest_text
+from lab.landing import ingest_bundle
 
 SAMPLES = Path(__file__).parents[3] / "shared" / "samples" / "lab"
 MANIFEST = """
@@ -33,6 +36,12 @@ HEADER = "file,tool,config_id,run_number,phase,pass,offset_s"
 BENCH = "benchmark,test,parameter,value,unit\nb,write,4096,10.5,kB/s\nb,write,8192,20,kB/s\n"
 
 
+def manifest(name: str, kind: str, configs: Mapping[str, dict[str, Any]] | None = None, **more: Any) -> str:
+    """experiment.toml with one device, `d`. configs: keys by name, `c` where there are none. more: other keys."""
+    placed = [{"config_id": config, "device_id": "d", **keys} for config, keys in (configs or {"c": {}}).items()]
+    return manifest_text({"experiment_id": name, "kind": kind, **more}, devices=[{"device_id": "d"}], configs=placed)
+
+
 def write_bundle(folder: Path, files: Mapping[str, str | bytes], rows: list[str] | str, manifest: str = MANIFEST) -> Path:
     """A bundle in a folder. rows: lines of runs.csv after HEADER, or all of it."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -42,6 +51,13 @@ def write_bundle(folder: Path, files: Mapping[str, str | bytes], rows: list[str]
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return folder
+
+
+def land(warehouse: Warehouse, *bundles: Path) -> None:
+    """Land bundles of which every file is taken and every line read."""
+    for bundle in bundles:
+        summary = ingest_bundle(warehouse.root, bundle)
+        assert not summary.refused and not any(row["lines_rejected"] for row in summary.files)
 
 
 def lab(*arguments: object) -> Result:
@@ -58,6 +74,24 @@ def rows(warehouse: Warehouse, query: str, *given: object) -> list[dict[str, Any
     """Rows of the publication that answer a query."""
     with open_published(warehouse) as connection:
         return fetch(connection, query, list(given))
+
+
+def all_of(warehouse: Warehouse, relation: str, experiment: str, *key: str, where: str = "true") -> dict[Any, dict[str, Any]]:
+    """Rows of a relation of an experiment by their key."""
+    return by(rows(warehouse, f"select * from lab.{relation} where experiment_id = ? and {where}", experiment), *key)
+
+
+def by(found: list[dict[str, Any]], *key: str) -> dict[Any, dict[str, Any]]:
+    return {tuple(row[name] for name in key): row for row in found}
+
+
+def agree(found: dict[Any, dict[str, Any]], wanted: dict[Any, dict[str, Any]]) -> None:
+    """Whether rows have the keys and, in the columns that are wanted, the values that are wanted."""
+    assert wanted and set(found) == set(wanted)
+    for key, row in wanted.items():
+        for name, value in row.items():
+            is_exact = value is None or isinstance(value, str | bool)
+            assert found[key][name] == (value if is_exact else pytest.approx(value, rel=1e-9, abs=1e-9)), (key, name)
 
 
 def held_alike(warehouse: Warehouse, one: str, other: str) -> dict[str, int]:

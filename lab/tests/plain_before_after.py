@@ -11,6 +11,11 @@ from scipy.stats import ttest_ind
 Row = dict[str, Any]
 Key = tuple[str, str, str, int, int]
 """Configuration, benchmark, test, parameter, size_bytes."""
+OF_BOTH = (
+    "diff", "better", "pct_better", "pct_of_before", "is_minor", "most_loss_percent", "most_gain_percent", "is_equal", "welch_t",
+    "welch_df", "welch_p", "ci_low", "ci_high",
+)  # fmt: skip
+"""Columns that need both phases: null where one is not measured."""
 
 
 def cells(results: list[Row], expected_runs: int) -> dict[Key, Row]:
@@ -26,7 +31,7 @@ def cells(results: list[Row], expected_runs: int) -> dict[Key, Row]:
 
 
 def _cell(before: list[float], after: list[float], expected_runs: int, *, is_rate: bool) -> Row:
-    row: Row = {
+    row: Row = dict.fromkeys(OF_BOTH) | {
         "n_before": len(before),
         "n_after": len(after),
         "mean_before": mean(before) if before else None,

@@ -16,26 +16,21 @@ from lab.landing import ingest_bundle
 from lab.pages.write import write_lab
 from lab.simulate import simulate
 from lab.tests import plain_access, plain_reads
-from lab.tests.bundles import SAMPLES, SEEDS, rows, write_bundle
-from lab.tests.test_reads import agree, by
+from lab.tests.bundles import SAMPLES, SEEDS, agree, all_of, by, land, manifest, rows, write_bundle
 
 pytestmark = pytest.mark.xdist_group("lab")
 
 DEVICE, KERNEL_NAME = "8,16", "sdb"
+MINE = f"device = '{DEVICE}'"
 LARGE = {"requests": 400, "request_sectors": 1536}
 """Requests of 768 KiB, so that files have several units of a replay, which no number of requests fills exactly."""
-HISTORY = """format = 1
-experiment_id = "history"
-kind = "hdfs"
-[[devices]]
-device_id = "d"
-""" + "".join(f'[[configs]]\nconfig_id = "{name}"\ndevice_id = "d"\n' for name in ("hb3", "hb03", "large", "binary", "spark", "sar"))
 TOOLS = {
     "hadoop/json_v_3000_false_0.jhist": ("job-history", "hb3"), "hadoop/json_v_300_false_0.jhist": ("job-history", "hb03"),
     "hadoop/json_v_300_false_67108864.jhist": ("job-history", "large"), "hadoop/avro_binary_hb3000.jhist": ("job-history", "binary"),
     "spark/spark_4.1.1_eventlog_tasks.jsonl": ("spark-events", "spark"), "../sadf_j_A.json": ("sysstat", "sar"),
 }  # fmt: skip
 """Sample -> its tool and configuration."""
+HISTORY = manifest("history", "hdfs", {config: {} for _, config in TOOLS.values()})
 STARTS: dict[str, tuple[float | None, bool | None]] = {"usual": (None, None), "fast": (0.2, True), "slow": (10, False), "single": (4, None)}
 """Configuration -> its heartbeat (seconds), and whether JVMs are reused."""
 
@@ -43,12 +38,9 @@ STARTS: dict[str, tuple[float | None, bool | None]] = {"usual": (None, None), "f
 def random_tasks(folder: Path, seed: int) -> Path:
     """Tasks of any length with any gap, some of which overlap in their slot; `single` has one for each slot, so that it has no gap."""
     rng = random.Random(seed)
-    manifest = f'format = 1\nexperiment_id = "{folder.name}"\nkind = "hdfs"\n[[devices]]\ndevice_id = "d"\n'
-    files, listed = {}, []
+    files, listed, configs = {}, [], {}
     for config, (heartbeat, is_reused) in STARTS.items():
-        manifest += f'[[configs]]\nconfig_id = "{config}"\ndevice_id = "d"\n[configs.factors]\nscheduler = "fair"\n'
-        manifest += "" if heartbeat is None else f"heartbeat_seconds = {heartbeat}\n"
-        manifest += "" if is_reused is None else f"jvm_reuse = {str(is_reused).lower()}\n"
+        configs[config] = {"factors": {"scheduler": "fair", "heartbeat_seconds": heartbeat, "jvm_reuse": is_reused}}
         for run in range(1, rng.randrange(2, 4)):
             rows = []
             for node, slot in [(node, slot) for node in range(rng.randrange(1, 4)) for slot in range(rng.randrange(1, 4))]:
@@ -60,7 +52,7 @@ def random_tasks(folder: Path, seed: int) -> Path:
             rng.shuffle(rows)
             files[f"{config}_{run}.csv"] = "\n".join(["task_id,node,slot,started_s,ended_s,bytes", *rows]) + "\n"
             listed.append(f"{config}_{run}.csv,tasks,{config},{run}")
-    return write_bundle(folder, files, listed, manifest)
+    return write_bundle(folder, files, listed, manifest(folder.name, "hdfs", configs))
 
 
 @pytest.fixture(scope="module")
@@ -69,12 +61,10 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     root = tmp_path_factory.mktemp("access")
     warehouse = Warehouse(root / "warehouse")
     for seed in SEEDS:
-        bundle = simulate("writers", root / f"writers-{seed}", seed, experiment_id=f"writers-{seed}", runs=2, **LARGE)
-        assert not ingest_bundle(warehouse.root, bundle).refused
+        writers = simulate("writers", root / f"writers-{seed}", seed, experiment_id=f"writers-{seed}", runs=2, **LARGE)
+        land(warehouse, writers, random_tasks(root / f"tasks-{seed}", seed))
     for name, more in (("tasks", {}), ("reused", {"jvm_s": 0.0, "heartbeat_s": 4.0})):
-        assert not ingest_bundle(warehouse.root, simulate("tasks", root / name, 1, experiment_id=name, **more)).refused
-    for seed in SEEDS:
-        assert not ingest_bundle(warehouse.root, random_tasks(root / f"tasks-{seed}", seed)).refused
+        land(warehouse, simulate("tasks", root / name, 1, experiment_id=name, **more))
     if SAMPLES.exists():
         ingest_bundle(warehouse.root, SAMPLES / "loop_ext4")
         files = {Path(name).name: (SAMPLES / name).read_bytes() for name in TOOLS}
@@ -82,10 +72,6 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
         assert not ingest_bundle(warehouse.root, write_bundle(root / "history", files, listed, HISTORY)).refused
     build_lab(warehouse)
     return warehouse
-
-
-def all_of(warehouse: Warehouse, relation: str, experiment: str, *key: str) -> dict[Any, dict[str, Any]]:
-    return by(rows(warehouse, f"select * from lab.{relation} where experiment_id = ?", experiment), *key)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -116,11 +102,11 @@ def test_writers_equal_the_plain_reference(landed: Warehouse, seed: int) -> None
         measured[int(config.removeprefix("writers-"))]["extents_per_file"] += counts.values()
     scaling = {(writers,): row for writers, row in plain_access.scaling(measured).items()}
     agree(all_of(landed, "fct_writer_scaling", name, "writers"), scaling)
-    mine = f"select * from lab.{{}} where experiment_id = ? and device = '{DEVICE}'"
-    agree(by(rows(landed, mine.format("fct_access_patterns"), name), "config_id", "run_number"), patterns)
-    agree(by(rows(landed, mine.format("fct_access_periods"), name), "config_id", "run_number"), periods)
-    agree(all_of(landed, "fct_schedule_replays", name, "config_id", "run_number", "direction"), replays)
-    agree(all_of(landed, "fct_device_utilisation", name, "config_id", "run_number", "device"), counters)
+    run = ("config_id", "run_number")
+    agree(all_of(landed, "fct_access_patterns", name, *run, where=MINE), patterns)
+    agree(all_of(landed, "fct_access_periods", name, *run, where=MINE), periods)
+    agree(all_of(landed, "fct_schedule_replays", name, *run, "direction"), replays)
+    agree(all_of(landed, "fct_device_utilisation", name, *run, "device"), counters)
 
 
 def _maps(bundle: Path, config: str, run: int) -> dict[tuple[str, int], plain_reads.Row]:
@@ -141,23 +127,10 @@ def test_planted_writers_are_found(landed: Warehouse, seed: int) -> None:
     def planted(table: str, *key: str) -> dict[Any, dict[str, Any]]:
         return by(pl.read_parquet(truth / f"{table}.parquet").to_dicts(), *key)
 
-    patterns = planted("planted_patterns", "config_id", "run_number")
-    found = by(
-        rows(landed, f"select * from lab.fct_access_patterns where experiment_id = ? and device = '{DEVICE}'", name),
-        "config_id",
-        "run_number",
-    )
-    agree(found, patterns)
-    extents = planted("planted_extents", "config_id", "run_number", "file_name")
-    agree(all_of(landed, "fct_file_fragments", name, "config_id", "run_number", "file_name"), extents)
-    agree(all_of(landed, "fct_device_utilisation", name, "config_id", "run_number"), planted("planted_counters", "config_id", "run_number"))
-    scaling = all_of(landed, "fct_writer_scaling", name, "writers")
-    for (writers,), row in scaling.items():
-        mine = [row for (config, *_), row in found.items() if config == f"writers-{writers}"]
-        files = [row["extent_count"] for (config, *_), row in extents.items() if config == f"writers-{writers}"]
-        assert row["mean_run_bytes"] == pytest.approx(sum(one["mean_run_bytes"] for one in mine) / len(mine))
-        assert row["extents_per_file"] == pytest.approx(sum(files) / len(files))
-        assert row["bandwidth_ratio"] == pytest.approx(row["bandwidth_bytes_per_s"] / scaling[1,]["bandwidth_bytes_per_s"])
+    run = ("config_id", "run_number")
+    agree(all_of(landed, "fct_access_patterns", name, *run, where=MINE), planted("planted_patterns", *run))
+    agree(all_of(landed, "fct_file_fragments", name, *run, "file_name"), planted("planted_extents", *run, "file_name"))
+    agree(all_of(landed, "fct_device_utilisation", name, *run), planted("planted_counters", *run))
 
 
 def test_seeks_fall_to_changes_of_client(landed: Warehouse) -> None:
@@ -199,12 +172,6 @@ def test_planted_waits_and_periods_are_found(landed: Warehouse, name: str) -> No
     agree(models, by(pl.read_parquet(bundle / "truth" / "planted.parquet").to_dicts(), "config_id"))
     for row in models.values():
         assert (row["gain_if_jvm_reused"] > 0) == (name == "tasks") and row["gain_all"] >= row["gain_if_5gb_tasks"] > 0
-    wanted = {}
-    for listing in plain_reads.listings(bundle):
-        if listing["tool"] == "tasks":
-            for node, row in plain_access.task_utilisation(bundle / listing["file"]).items():
-                wanted[listing["config_id"], int(listing["run_number"]), node] = row
-    agree(all_of(landed, "fct_task_utilisation", name, "config_id", "run_number", "node"), wanted)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

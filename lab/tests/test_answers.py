@@ -14,22 +14,13 @@ import pytest
 
 from engine.warehouse import Warehouse
 from lab.build import build_lab
-from lab.landing import ingest_bundle
 from lab.pages.write import write_lab
 from lab.run.recording import LOCK
 from lab.simulate.draft import filefrag
-from lab.tests.bundles import BENCH, lab, rows, status, write_bundle
+from lab.tests.bundles import BENCH, lab, land, manifest, rows, status, write_bundle
 
 pytestmark = pytest.mark.xdist_group("lab")
 
-MANIFEST = """
-format = 1
-experiment_id = "{}"
-kind = "{}"
-expected_runs = {}
-[[devices]]
-device_id = "d"
-"""
 CELLS = {
     "open": ([900, 420, 660], [810, 390, 480]),
     "equal": ([500, 502, 498], [499, 501, 497]),
@@ -40,10 +31,6 @@ CELLS = {
 """Speeds before and after; those from 0 are times."""
 
 
-def config(name: str, more: str = "") -> str:
-    return f'[[configs]]\nconfig_id = "{name}"\ndevice_id = "d"\n{more}\n'
-
-
 def cells(folder: Path, name: str) -> Path:
     files = {
         f"{phase}{run}.csv": f"benchmark,test,parameter,value,unit\nline,scan,0,{value},{'us' if name == 'from-zero' else 'MiB/s'}\n"
@@ -51,7 +38,7 @@ def cells(folder: Path, name: str) -> Path:
         for run, value in enumerate(values, 1)
     }
     listed = [f"{file},bench,c,{file[-5]},{file[:-5]}" for file in files]
-    return write_bundle(folder, files, listed, MANIFEST.format(name, "before_after", 3) + config("c"))
+    return write_bundle(folder, files, listed, manifest(name, "before_after", expected_runs=3))
 
 
 def reads(folder: Path, name: str, speeds: list[float], *, pause_after: int = 0) -> Path:
@@ -62,10 +49,9 @@ def reads(folder: Path, name: str, speeds: list[float], *, pause_after: int = 0)
         lines.append(f"f{number % 2},{at:.6f},{at + seconds:.6f},64000000")
         at += seconds + (300 if pause_after and number % pause_after == pause_after - 1 else 0.1)
     maps = filefrag({f"/m/f{number}": [(place, 1000)] for number, place in enumerate((5000, 9000))})
-    manifest = MANIFEST.format(name, "read_variability", 1) + config("steady", "is_default = true")
-    return write_bundle(
-        folder, {"r.csv": "\n".join(lines) + "\n", "m.txt": maps}, ["r.csv,file-reads,steady,1", "m.txt,filefrag,steady,1"], manifest
-    )
+    files = {"r.csv": "\n".join(lines) + "\n", "m.txt": maps}
+    listed = ["r.csv,file-reads,steady,1", "m.txt,filefrag,steady,1"]
+    return write_bundle(folder, files, listed, manifest(name, "read_variability", {"steady": {"is_default": True}}))
 
 
 def writers(folder: Path) -> Path:
@@ -78,15 +64,12 @@ def writers(folder: Path) -> Path:
             at += extents * (each + 64)
             files[f"{name}{run}.csv"] = f"benchmark,test,parameter,value,unit\nwriters,write,1,{bytes_per_s + run},B/s\n"
             listed += [f"{name}{run}.txt,filefrag,{name},{run}", f"{name}{run}.csv,bench,{name},{run}"]
-    factors = "[configs.factors]\nfallocate = {}\nwriters = {}"
-    manifest = MANIFEST.format("writers", "hdfs", 1) + "".join(
-        (
-            config("one", "writers = 1\n" + factors.format("false", 1)),
-            config("three", "writers = 3\n" + factors.format("false", 3)),
-            config("pre", factors.format("true", 3)),
-        )
-    )
-    return write_bundle(folder, files, listed, manifest)
+    configs: dict[str, dict[str, Any]] = {
+        "one": {"writers": 1, "factors": {"fallocate": False, "writers": 1}},
+        "three": {"writers": 3, "factors": {"fallocate": False, "writers": 3}},
+        "pre": {"factors": {"fallocate": True, "writers": 3}},
+    }
+    return write_bundle(folder, files, listed, manifest("writers", "hdfs", configs))
 
 
 def tasks(folder: Path) -> Path:
@@ -95,8 +78,8 @@ def tasks(folder: Path) -> Path:
         name: "task_id,node,slot,started_s,ended_s,bytes\n" + "".join(f"t{at},n,1,{at * each},{at * each + long},1\n" for at in range(3))
         for name, each, long in (("timed.csv", 4, 3), ("untimed.csv", 0, 0))
     }
-    manifest = MANIFEST.format("tasks", "hdfs", 1) + config("timed") + config("untimed")
-    return write_bundle(folder, files, [f"{name}.csv,tasks,{name},1" for name in ("timed", "untimed")], manifest)
+    listed = [f"{name}.csv,tasks,{name},1" for name in ("timed", "untimed")]
+    return write_bundle(folder, files, listed, manifest("tasks", "hdfs", {"timed": {}, "untimed": {}}))
 
 
 def log(folder: Path) -> Path:
@@ -115,13 +98,13 @@ def log(folder: Path) -> Path:
         jobs.append({"jobname": "raft", "sync": {"total_ios": 0, "lat_ns": {"N": 9, "mean": 6_400_000, "percentile": tails}}})
         files |= {f"{run}.csv": "\n".join(lines) + "\n", f"{run}.json": json.dumps({"fio version": "fio-3.36", "jobs": jobs})}
         listed += [f"{run}.csv,bench,c,{run}", f"{run}.json,fio,c,{run}"]
-    return write_bundle(folder, files, listed, MANIFEST.format("log", "sync_writes", 3) + config("c"))
+    return write_bundle(folder, files, listed, manifest("log", "sync_writes", expected_runs=3))
 
 
 def short(folder: Path) -> Path:
     """Two tests of one parameter, measured before and not after."""
     results = "benchmark,test,parameter,value,unit\nline,scan,0,1,us\nline,seek,0,1,us\n"
-    return write_bundle(folder, {"b.csv": results}, ["b.csv,bench,c,1,before"], MANIFEST.format("short", "before_after", 1) + config("c"))
+    return write_bundle(folder, {"b.csv": results}, ["b.csv,bench,c,1,before"], manifest("short", "before_after", expected_runs=1))
 
 
 @pytest.fixture(scope="module")
@@ -140,9 +123,7 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
         tasks(root / "tasks"),
         short(root / "short"),
     ]
-    for bundle in bundles:
-        summary = ingest_bundle(warehouse.root, bundle)
-        assert not summary.refused and not any(row["lines_rejected"] for row in summary.files)
+    land(warehouse, *bundles)
     build_lab(warehouse)
     return warehouse
 

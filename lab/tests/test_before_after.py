@@ -14,44 +14,27 @@ from statsmodels.stats.multitest import multipletests
 
 from engine.warehouse import Warehouse
 from lab.build import build_lab
+from lab.bundle import manifest_text
 from lab.contract import NO_RESULT, UNREADABLE
 from lab.landing import ingest_bundle
 from lab.pages.before_after import labels
 from lab.simulate import simulate
 from lab.tests import plain_before_after as plain
-from lab.tests.bundles import HEADER, SAMPLES, SEEDS, held_alike, in_parts, lab, rows, status, write_bundle
+from lab.tests.bundles import HEADER, SAMPLES, SEEDS, agree, all_of, by, held_alike, in_parts, lab, rows, status, write_bundle
 from lab.tools import tool_of
 from lab.tools.text import Reading, Row
 
 pytestmark = pytest.mark.xdist_group("lab")
 
 RUNS = 4
-BY_HAND = """
-format = 1
-experiment_id = "by-hand"
-kind = "before_after"
-expected_runs = 3
-[[devices]]
-device_id = "d"
-kernel_name = "sdb"
-firmware = "mine"
-[[devices]]
-device_id = "numbered"
-major_minor = "8,32"
-[[filesystems]]
-filesystem_id = "fs"
-device_id = "d"
-[[configs]]
-config_id = "c"
-device_id = "d"
-[configs.factors]
-alignment_bytes = 131072
-[[configs]]
-config_id = "shifted"
-device_id = "d"
-[configs.factors]
-alignment_bytes = 4096
-"""
+BY_HAND = manifest_text(
+    {"experiment_id": "by-hand", "kind": "before_after", "expected_runs": 3},
+    devices=[{"device_id": "d", "kernel_name": "sdb", "firmware": "mine"}, {"device_id": "numbered", "major_minor": "8,32"}],
+    filesystems=[{"filesystem_id": "fs", "device_id": "d"}],
+    configs=[
+        {"config_id": config, "device_id": "d", "factors": {"alignment_bytes": size}} for config, size in (("c", 131072), ("shifted", 4096))
+    ],
+)
 LSBLK = {
     "blockdevices": [
         {"name": "sda", "type": "disk", "maj:min": "8:0", "size": 500, "rota": "1", "model": "other"},
@@ -133,14 +116,13 @@ KEY = ("config_id", "benchmark", "test", "parameter", "size_bytes")
 
 
 def cells_of(warehouse: Warehouse, name: str) -> dict[plain.Key, dict[str, Any]]:
-    found = rows(warehouse, "select * from lab.fct_phase_cells where experiment_id = ?", name)
-    return {tuple(row[column] for column in KEY): row for row in found}  # type: ignore[misc]
+    return all_of(warehouse, "fct_phase_cells", name, *KEY)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_cells_equal_the_planted_ones_and_the_reference(landed: Warehouse, seed: int) -> None:
     found = cells_of(landed, f"s{seed}")
-    planted = {tuple(row[column] for column in KEY): row for row in truth(landed, seed, "fct_phase_cells")}
+    planted = by(truth(landed, seed, "fct_phase_cells"), *KEY)
     assert found.keys() == planted.keys() and len(found) == 77
     for key, row in found.items():
         assert row["verdict"] == planted[key]["verdict"], key
@@ -149,17 +131,10 @@ def test_cells_equal_the_planted_ones_and_the_reference(landed: Warehouse, seed:
             if row[f"n_{phase}"] > 0:
                 assert row[f"mean_{phase}"] == pytest.approx(planted[key][f"mean_{phase}"], rel=1e-4)
     reference = plain.cells(truth(landed, seed, "fct_bench_results"), RUNS)
-    assert found.keys() == reference.keys()
     for key, row in found.items():
-        wanted = reference[key]
-        for column in (
-            "n_before", "n_after", "mean_before", "mean_after", "sd_before", "sd_after", "diff", "better", "pct_better", "pct_of_before",
-            "verdict", "is_minor", "welch_t", "welch_df", "welch_p", "ci_low", "ci_high", "is_complete",
-        ):  # fmt: skip
-            if column == "better" and row["diff"] is not None and abs(row["diff"]) < 1e-9 * row["mean_before"]:
-                continue  # means that were planted alike differ by rounding, or not at all
-            expected = wanted.get(column)
-            assert row[column] == (pytest.approx(expected, rel=1e-9, abs=1e-9) if isinstance(expected, float) else expected), (key, column)
+        if row["diff"] is not None and abs(row["diff"]) < 1e-9 * row["mean_before"]:
+            del reference[key]["better"]  # means that were planted alike differ by rounding, or not at all
+    agree(found, reference)
 
 
 def test_parts_in_any_order_and_twice_give_the_same_relations(landed: Warehouse) -> None:

@@ -13,12 +13,12 @@ import pytest
 
 from engine.warehouse import Warehouse
 from lab.build import build_lab
-from lab.landing import ingest_bundle
+from lab.bundle import manifest_text
 from lab.simulate.draft import filefrag
 from lab.tests import plain_reads
-from lab.tests.bundles import HEADER, SEEDS, rows, write_bundle
+from lab.tests.bundles import HEADER, SEEDS, agree, all_of, land, rows, write_bundle
 from lab.tests.plain_reads import Row
-from lab.tests.test_reads import DEVICE, agree, by
+from lab.tests.test_reads import DEVICE
 
 pytestmark = pytest.mark.xdist_group("lab")
 
@@ -38,21 +38,7 @@ OF_REQUESTS = (
 )
 BLOCKS = 4096
 """Number of blocks of 4096 bytes in a file."""
-MANIFEST = f"""format = 1
-experiment_id = "{{}}"
-kind = "read_variability"
-large_extent_bytes = {LARGE_EXTENT_BYTES}
-[[devices]]
-device_id = "d"
-major_minor = "{DEVICE}"
-[[filesystems]]
-filesystem_id = "fs"
-device_id = "d"
-type = "ext4"
-""" + "".join(
-    f'[[configs]]\nconfig_id = "{name}"\nfilesystem_id = "fs"\nis_default = {"true" if name == "buffered" else "false"}\n'
-    for name in ("buffered", "direct", "phased", "probe")
-)
+CONFIGS = ("buffered", "direct", "phased", "probe")
 
 
 def _maps(rng: random.Random) -> str:
@@ -134,7 +120,13 @@ def made(folder: Path, seed: int) -> Path:
         add("file-reads", "phased", 1, _reads(rng, is_slow=False, factor=1 if phase == "before" else factor), phase)
         add("ftrace", "phased", 2, _trace(rng, here, 1 if phase == "before" else 1.25), phase)
         add("dd", "probe", 1, _copies(rng, 20 if phase == "after" else 0), phase)
-    return write_bundle(folder, files, "\n".join([HEADER, *listed]) + "\n", MANIFEST.format(folder.name))
+    manifest = manifest_text(
+        {"experiment_id": folder.name, "kind": "read_variability", "large_extent_bytes": LARGE_EXTENT_BYTES},
+        devices=[{"device_id": "d", "major_minor": DEVICE}],
+        filesystems=[{"filesystem_id": "fs", "device_id": "d", "type": "ext4"}],
+        configs=[{"config_id": name, "filesystem_id": "fs", "is_default": name == "buffered"} for name in CONFIGS],
+    )
+    return write_bundle(folder, files, "\n".join([HEADER, *listed]) + "\n", manifest)
 
 
 @pytest.fixture(scope="module")
@@ -142,8 +134,7 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     root = tmp_path_factory.mktemp("effects")
     warehouse = Warehouse(root / "warehouse")
     for seed in SEEDS:
-        summary = ingest_bundle(warehouse.root, made(root / f"effects-{seed}", seed))
-        assert not summary.refused and not any(row["lines_rejected"] for row in summary.files)
+        land(warehouse, made(root / f"effects-{seed}", seed))
     build_lab(warehouse)
     return warehouse
 
@@ -246,7 +237,7 @@ KEYS = {
 def test_relations_of_reads_equal_the_plain_reference(landed: Warehouse, seed: int) -> None:
     wanted = reference(landed.root.parent / f"effects-{seed}")
     for relation, key in KEYS.items():
-        agree(by(rows(landed, f"select * from lab.{relation} where experiment_id = ?", f"effects-{seed}"), *key), wanted[relation])
+        agree(all_of(landed, relation, f"effects-{seed}", *key), wanted[relation])
 
 
 @pytest.mark.proof

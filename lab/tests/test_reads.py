@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
@@ -17,7 +16,7 @@ from lab.pages.write import write_lab
 from lab.simulate import reads_intrinsic, simulate
 from lab.simulate.draft import Draft, Event, block_lines
 from lab.tests import plain_reads
-from lab.tests.bundles import HEADER, SAMPLES, held_alike, in_parts, rows, write_bundle
+from lab.tests.bundles import HEADER, SAMPLES, agree, all_of, by, held_alike, in_parts, land, manifest, rows, write_bundle
 
 pytestmark = pytest.mark.xdist_group("lab")
 
@@ -31,16 +30,7 @@ NAMES = {
 }  # fmt: skip
 TRIGGERS = ("time", "reads", "writes")
 SIZES = (4096, 65536, 262144, 1048576)
-PHASES = """
-format = 1
-experiment_id = "probes"
-kind = "read_variability"
-[[devices]]
-device_id = "d"
-[[configs]]
-config_id = "c"
-device_id = "d"
-"""
+PHASES = manifest("probes", "read_variability")
 
 
 def printed(events: list[Event], tool: str) -> str:
@@ -108,25 +98,11 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
         scenario, more = ("reads-temporal-time", {"trigger": trigger}) if trigger == "reads" else (f"reads-temporal-{trigger}", {})
         ingest_bundle(warehouse.root, simulate(scenario, root / trigger, 1, experiment_id=f"by-{trigger}", **more))
     ingest_bundle(warehouse.root, simulate("reads-permanent", root / "reads-permanent", 1))
-    for bundle in (in_four_formats(root / "formats"), probes(root / "probes")):
-        summary = ingest_bundle(warehouse.root, bundle)
-        assert not summary.refused and not any(row["lines_rejected"] for row in summary.files)
+    land(warehouse, in_four_formats(root / "formats"), probes(root / "probes"))
     if SAMPLES.exists():
         ingest_bundle(warehouse.root, SAMPLES / "loop_ext4")
     build_lab(warehouse)
     return warehouse
-
-
-def by(found: list[dict[str, Any]], *key: str) -> dict[Any, dict[str, Any]]:
-    return {tuple(row[name] for name in key): row for row in found}
-
-
-def agree(found: dict[Any, dict[str, Any]], wanted: dict[Any, dict[str, Any]]) -> None:
-    assert wanted and set(found) == set(wanted)
-    for key, row in wanted.items():
-        for name, value in row.items():
-            is_exact = value is None or isinstance(value, str | bool)
-            assert found[key][name] == (value if is_exact else pytest.approx(value, rel=1e-9, abs=1e-9)), (key, name)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -148,15 +124,12 @@ def test_traces_equal_the_plain_reference(landed: Warehouse, seed: int) -> None:
         requests |= {(run, one["request_index"]): {column: one[column] for column in columns} for one in done}
         reads |= {(run, *key): row for key, row in plain_reads.reads_of(done, float(listing["offset_s"])).items()}
         overlaps |= {(run, *key): row for key, row in plain_reads.overlaps(done).items()}
-    asked = "select * from lab.{} where experiment_id = ?"
-    agree(by(rows(landed, asked.format("fct_trace_counts") + f" and device = '{DEVICE}'", name), "run_number", "device"), counts)
-    agree(by(rows(landed, asked.format("fct_block_requests") + f" and device = '{DEVICE}'", name), "run_number", "request_index"), requests)
-    agree(by(rows(landed, asked.format("fct_file_reads"), name), "run_number", "file_name", "read_index"), reads)
-    agree(by(rows(landed, asked.format("fct_request_overlaps"), name), "run_number", "file_name", "read_index", "position"), overlaps)
-    agree(
-        by(rows(landed, asked.format("fct_extent_reads"), name), "run_number", "file_name", "read_index", "extent_index"),
-        plain_reads.extent_reads(traces, LARGE),
-    )
+    mine, read = f"device = '{DEVICE}'", ("run_number", "file_name", "read_index")
+    agree(all_of(landed, "fct_trace_counts", name, "run_number", "device", where=mine), counts)
+    agree(all_of(landed, "fct_block_requests", name, "run_number", "request_index", where=mine), requests)
+    agree(all_of(landed, "fct_file_reads", name, *read), reads)
+    agree(all_of(landed, "fct_request_overlaps", name, *read, "position"), overlaps)
+    agree(all_of(landed, "fct_extent_reads", name, *read, "extent_index"), plain_reads.extent_reads(traces, LARGE))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -164,16 +137,16 @@ def test_file_reads_equal_the_plain_reference(landed: Warehouse, seed: int) -> N
     name = f"reads-modes-{seed}"
     for config in ("buffered", "direct"):
         listed = plain_reads.listed_reads(landed.root.parent / name, config)
-        asked = f"select * from lab.{{}} where experiment_id = ? and config_id = '{config}'"
+        mine = f"config_id = '{config}'"
         instances = plain_reads.temporal(listed)
-        found = by(rows(landed, asked.format("fct_temporal_slowdowns"), name), "instance")
+        found = all_of(landed, "fct_temporal_slowdowns", name, "instance", where=mine)
         if instances:
             agree(found, {(number,): row for number, row in enumerate(instances, 1)})
-        agree(by(rows(landed, asked.format("fct_temporal_periods"), name), "phase"), {("",): plain_reads.period(instances, listed)})
+        agree(all_of(landed, "fct_temporal_periods", name, "phase", where=mine), {("",): plain_reads.period(instances, listed)})
         assert len(found) == len(instances)
         files = {one["file"] for one in listed}
         wanted = {(file,): plain_reads.permanent([one for one in listed if one["file"] == file]) for file in files}
-        agree(by(rows(landed, asked.format("fct_permanent_slowdowns"), name), "file_name"), wanted)
+        agree(all_of(landed, "fct_permanent_slowdowns", name, "file_name", where=mine), wanted)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -211,7 +184,7 @@ def test_a_file_that_becomes_slow_for_good_is_the_only_slowdown(landed: Warehous
 def test_planted_recoveries_are_found(landed: Warehouse) -> None:
     planted = pl.read_parquet(landed.root.parent / "clean" / "truth" / "planted_recovery.parquet").to_dicts()
     key = ("run_number", "file_name", "read_index", "extent_index")
-    found = by(rows(landed, "select * from lab.fct_extent_reads where experiment_id = 'clean'"), *key)
+    found = all_of(landed, "fct_extent_reads", "clean", *key)
     exact = [found[tuple(row[name] for name in key)]["recovery_requests"] == row["recovery_requests"] for row in planted]
     assert len(found) == len(exact) and sum(exact) >= 0.95 * len(exact)
 

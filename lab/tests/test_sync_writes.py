@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import re
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +24,7 @@ from lab.pages.write import write_lab
 from lab.read import choose, size
 from lab.simulate import simulate
 from lab.tests import plain
-from lab.tests.bundles import HEADER, SAMPLES, SEEDS, held_alike, in_parts, lab, rows, status, write_bundle
+from lab.tests.bundles import HEADER, SAMPLES, SEEDS, agree, all_of, held_alike, in_parts, lab, manifest, rows, status, write_bundle
 from lab.version import LAB
 from tests.drivetail.conftest import HEADER as FLEET
 from tests.drivetail.conftest import INVENTORY, first_delivery
@@ -39,17 +34,7 @@ pytestmark = pytest.mark.xdist_group("lab")
 
 RUNS = 4
 AGGREGATE = "buffer_kb,mean,sd\n4,9.5,0.71\n8,9.6,0.71\n"
-BY_HAND = """
-format = 1
-experiment_id = "by-hand"
-kind = "sync_writes"
-expected_runs = 2
-[[devices]]
-device_id = "d"
-[[configs]]
-config_id = "c"
-device_id = "d"
-"""
+BY_HAND = manifest("by-hand", "sync_writes", expected_runs=2)
 
 
 def bench(pass_: str, *values: float) -> str:
@@ -61,9 +46,7 @@ def bench(pass_: str, *values: float) -> str:
 
 @pytest.fixture(scope="module")
 def landed(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
-    """Twenty synthetic experiments, five of them once more in parts, one by hand, and the sample where it is present; built once,
-    after a build that was killed.
-    """
+    """Twenty synthetic experiments, five of them once more in parts, one by hand, and the sample where it is present; built once."""
     root = tmp_path_factory.mktemp("lab")
     warehouse = Warehouse(root / "warehouse")
     for seed in SEEDS:
@@ -83,32 +66,13 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     ingest_bundle(warehouse.root, root / "hand")
     if SAMPLES.exists():
         ingest_bundle(warehouse.root, SAMPLES / "iozone")
-    kill_a_build(warehouse)
     summary = build_lab(warehouse)
     assert summary.computed == summary.experiments == list(list_experiments(warehouse.root))
     return warehouse
 
 
-def kill_a_build(warehouse: Warehouse) -> None:
-    """Begin a build and end it without warning once the models run."""
-    code = f"from lab.build import build_lab; from engine.warehouse import Warehouse; build_lab(Warehouse({str(warehouse.root)!r}))"
-    with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL) as building:
-        ends = time.monotonic() + 300
-        while not (warehouse.build / "lab" / "build.duckdb").exists() and building.poll() is None and time.monotonic() < ends:
-            time.sleep(0.05)
-        time.sleep(1)
-        building.send_signal(signal.SIGKILL)
-    assert not warehouse.published.exists() and latest_generation(warehouse) is None
-
-
 def truth(warehouse: Warehouse, seed: int) -> list[dict[str, Any]]:
     return pl.read_parquet(warehouse.root.parent / f"s{seed}" / "truth" / "fct_bench_results.parquet").to_dicts()
-
-
-def same(found: dict[str, Any], wanted: dict[str, Any]) -> bool:
-    return all(found[name] == pytest.approx(value, rel=1e-9, abs=1e-12) for name, value in wanted.items() if value is not None) and all(
-        found[name] is None for name, value in wanted.items() if value is None
-    )
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -120,31 +84,26 @@ def test_relations_equal_the_plain_reference(landed: Warehouse, seed: int) -> No
         map(repr, ([row[column] for column in key] for row in results))
     )
     measured = plain.points(results, RUNS)
-    published = {(row["config_id"], row["buffer_bytes"]): row for row in rows(landed, POINTS, name)}
-    assert published.keys() == measured.keys()
-    assert all(same(published[key], row) for key, row in measured.items())
+    point = ("config_id", "buffer_bytes")
+    agree(all_of(landed, "fct_sync_write_points", name, *point), measured)
     pairs, ends = plain.phases(measured)
-    of_pairs = {(row["config_id"], row["buffer_bytes"]): row for row in rows(landed, PHASES, name)}
-    assert of_pairs.keys() == pairs.keys() and all(same(of_pairs[key], row) for key, row in pairs.items())
-    for row in rows(landed, "select * from lab.fct_sync_write_summary where experiment_id = ?", name):
-        mine = {size: point for (config, size), point in measured.items() if config == row["config_id"]}
+    agree(all_of(landed, "fct_sync_write_phases", name, *point), pairs)
+    summary = {}
+    for config, end in ends.items():
+        mine = {size: point for (of, size), point in measured.items() if of == config}
         best = plain.choice(mine, None, None)
         assert best is not None
-        assert same(row, ends[row["config_id"]] | {"best_ratio_buffer_bytes": best, "best_ratio": mine[best]["ratio"]})
-        assert same(row, {"minimum_latency_us": mine[min(mine)]["mean_latency_us"]})
+        of_best = {"best_ratio_buffer_bytes": best, "best_ratio": mine[best]["ratio"]}
+        summary[config,] = {**end, **of_best, "minimum_latency_us": mine[min(mine)]["mean_latency_us"]}
+    agree(all_of(landed, "fct_sync_write_summary", name, "config_id"), summary)
     pairs_of_configs = plain.comparisons(results)
-    tested = {
-        (row["pass"], row["buffer_bytes"], row["config_a"], row["config_b"]): row
-        for row in rows(landed, "select * from lab.fct_sync_write_comparisons where experiment_id = ?", name)
-    }
-    assert tested.keys() == pairs_of_configs.keys()
+    tested = all_of(landed, "fct_sync_write_comparisons", name, "pass", "buffer_bytes", "config_a", "config_b")
+    agree(tested, pairs_of_configs)
     for compared, wanted in pairs_of_configs.items():
-        assert same(tested[compared], wanted), (compared, tested[compared], wanted)
         assert tested[compared]["is_significant"] == (wanted["welch_p"] is not None and wanted["welch_p"] < 0.001)
 
 
 POINTS = "select * from lab.fct_sync_write_points where experiment_id = ?"
-PHASES = "select * from lab.fct_sync_write_phases where experiment_id = ?"
 
 
 @pytest.mark.parametrize("seed", list(SEEDS)[:5])
@@ -311,21 +270,3 @@ def test_the_sample_has_its_known_answers(landed: Warehouse) -> None:
         for floor, ceiling, wanted in ((100_000, None, 64), (None, 600, 512), (300_000, 600, 256), (3_000_000, None, None)):
             (chosen,) = choose(connection, "loop-sync", "ext4", floor, ceiling)
             assert chosen["buffer_bytes"] == (wanted and wanted * kib)
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="kills a child process")
-def test_an_ingest_that_is_killed_lands_all_or_nothing(tmp_path: Path) -> None:
-    bundle = simulate("sync-writes", tmp_path / "b", 3, runs=8)
-    call = f"ingest_bundle(Path({str(tmp_path / 'w')!r}), Path({str(bundle)!r}))"
-    code = f"from lab.landing import ingest_bundle; from pathlib import Path; {call}"
-    for delay in (0.0, 0.05, 0.1, 0.3):
-        with subprocess.Popen([sys.executable, "-c", code]) as landing:
-            staging, ends = tmp_path / "w" / "raw" / ".staging", time.monotonic() + 60
-            while not (staging.exists() and any(staging.iterdir())) and landing.poll() is None and time.monotonic() < ends:
-                time.sleep(0.005)
-            time.sleep(delay)
-            landing.send_signal(signal.SIGKILL)
-        assert list_experiments(tmp_path / "w").get("sync-writes") in (None, 1)
-    summary = ingest_bundle(tmp_path / "w", bundle)
-    assert list_experiments(tmp_path / "w") == {"sync-writes": 1} and len(summary.files) in (0, 48)
-    assert not any((tmp_path / "w" / "raw" / ".staging").iterdir())
