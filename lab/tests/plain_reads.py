@@ -95,6 +95,7 @@ def requests(text: str, device: str) -> tuple[list[Row], Row]:
     for index, one in enumerate(done, 1):
         one["request_index"] = index
         one["latency_us"] = (one["completed_ns"] - one["issued_ns"]) / 1000
+        del one["at"], one["left"], one["line"]
     counts |= {"requests": len(done), "unmatched_issues": len(still), "errors": sum(one["error"] != 0 for one in done)}
     return done, counts
 

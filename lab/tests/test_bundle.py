@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
+import shutil
 import tarfile
-import zipfile
 from pathlib import Path
 
 import polars as pl
@@ -27,18 +27,11 @@ def landed(warehouse: Path, table: str, experiment: str = "e1") -> pl.DataFrame:
 
 
 def archived(folder: Path, path: Path) -> Path:
-    names = [file.relative_to(folder).as_posix() for file in sorted(folder.rglob("*")) if file.is_file()]
-    if path.name.endswith(".zip"):
-        with zipfile.ZipFile(path, "w") as zipped:
-            for name in names:
-                zipped.write(folder / name, name)
-        return path
-    plain = io.BytesIO()
-    with tarfile.open(fileobj=plain, mode="w:gz" if path.name.endswith("gz") else "w") as tarred:
-        for name in names:
-            tarred.add(folder / name, f"{folder.name}/{name}")
-    content = plain.getvalue()
-    path.write_bytes(pa.compress(content, "zstd", asbytes=True) if path.name.endswith(".zst") else content)
+    form = {".zip": "zip", ".gz": "gztar", ".tgz": "gztar"}.get(path.suffix, "tar")
+    # a zip file of what the folder holds, a tar file of the folder
+    top = (folder,) if form == "zip" else (folder.parent, folder.name)
+    content = Path(shutil.make_archive(str(path.with_name("made")), form, *top)).read_bytes()
+    path.write_bytes(pa.compress(content, "zstd", asbytes=True) if path.suffix == ".zst" else content)
     return path
 
 

@@ -24,18 +24,6 @@ pytestmark = pytest.mark.xdist_group("lab")
 
 ONSET_HOUR, HOURS, PACE_S = 7, 15, 120
 LARGE_EXTENT_BYTES = 1 << 20
-OF_REQUESTS = (
-    "direction",
-    "sector",
-    "sectors",
-    "queued_ns",
-    "issued_ns",
-    "completed_ns",
-    "error",
-    "file_name",
-    "extent_index",
-    "read_index",
-)
 BLOCKS = 4096
 """Number of blocks of 4096 bytes in a file."""
 CONFIGS = ("buffered", "direct", "phased", "probe")
@@ -160,9 +148,7 @@ def reference(bundle: Path) -> dict[str, dict[Any, Row]]:
         elif listing["tool"] == "ftrace":
             done, found["fct_trace_counts"][config, phase] = plain_reads.requests(text, DEVICE)
             plain_reads.place_in_files(done, here)
-            found["fct_block_requests"] |= {
-                (config, phase, one["request_index"]): {name: one[name] for name in OF_REQUESTS} for one in done
-            }
+            found["fct_block_requests"] |= {(config, phase, one["request_index"]): one for one in done}
             found["fct_request_overlaps"] |= {(config, phase, *key): row for key, row in plain_reads.overlaps(done).items()}
             traces[config].append(((phase,), done, here))
             for one in plain_reads.single(done):

@@ -120,8 +120,7 @@ def test_traces_equal_the_plain_reference(landed: Warehouse, seed: int) -> None:
         here = maps[max(number for number in maps if number <= run)]
         plain_reads.place_in_files(done, here)
         traces.append(((run,), done, here))
-        columns = ("sector", "sectors", "queued_ns", "completed_ns", "latency_us", "error", "file_name", "extent_index", "read_index")
-        requests |= {(run, one["request_index"]): {column: one[column] for column in columns} for one in done}
+        requests |= {(run, one["request_index"]): one for one in done}
         reads |= {(run, *key): row for key, row in plain_reads.reads_of(done, float(listing["offset_s"])).items()}
         overlaps |= {(run, *key): row for key, row in plain_reads.overlaps(done).items()}
     mine, read = f"device = '{DEVICE}'", ("run_number", "file_name", "read_index")
