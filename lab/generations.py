@@ -55,9 +55,7 @@ def file_of(experiment_id: str) -> str:
     return f"experiment_id={experiment_id}.parquet"
 
 
-def keep_generation(
-    warehouse: Warehouse, draft: Path, last: Generation | None, taken_over: Collection[str], made: Generation
-) -> Generation:
+def keep_generation(warehouse: Warehouse, draft: Path, last: Generation | None, taken_over: Collection[str], made: Generation) -> None:
     """Put a draft, a folder of folders of files, into its place, with the files of the experiments that it takes over from the last one."""
     for experiment_id in taken_over:
         assert last is not None
@@ -66,7 +64,6 @@ def keep_generation(
     (draft / RECORD).write_text(json.dumps({"version": made.version, "experiments": made.experiments}), encoding="utf-8")
     generations_root(warehouse).mkdir(parents=True, exist_ok=True)
     put_folder(draft, made.path)
-    return made
 
 
 def remove_generations(warehouse: Warehouse, kept: Collection[str | None]) -> None:

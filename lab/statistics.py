@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, wraps
 from typing import Any
 
 import numpy as np
@@ -51,25 +51,27 @@ def detectable_effect(n: Array, p: Array, power: Array) -> Array:
     """The smallest difference of two means, in standard deviations, that a t-test of n and n values finds with a power at a level p."""
     from statsmodels.stats.power import TTestIndPower
 
-    found: dict[tuple[float, float, float], float] = {}
-    for given in zip(n, p, power, strict=True):
-        if given not in found:
-            found[given] = TTestIndPower().solve_power(nobs1=given[0], alpha=given[1], power=given[2]) if given[0] >= 2 else np.nan
-    return np.array([found[given] for given in zip(n, p, power, strict=True)], dtype=float)
+    def effect(n: float, p: float, power: float) -> float:
+        return float(TTestIndPower().solve_power(nobs1=n, alpha=p, power=power)) if n >= 2 else np.nan
+
+    return _each(effect, n, p, power)
 
 
 def runs_to_detect(effect: Array, p: Array, power: Array) -> Array:
     """How many values each of two samples needs, at least 2, so that a t-test finds a difference (in standard deviations) with a power."""
+    return _each(_runs, effect, p, power)
+
+
+def _each(function: Callable[..., float], *columns: Array) -> Array:
+    """Values of a slow function, which is called once for equal arguments."""
+    known = cache(function)
+    return np.array([known(*given) for given in zip(*columns, strict=True)], dtype=float)
+
+
+def _runs(effect: float, p: float, power: float) -> float:
     from statsmodels.stats.power import TTestIndPower
 
-    found: dict[tuple[float, float, float], float] = {}
-    for given in zip(effect, p, power, strict=True):
-        if given not in found:
-            found[given] = _runs(TTestIndPower(), *given)
-    return np.array([found[given] for given in zip(effect, p, power, strict=True)], dtype=float)
-
-
-def _runs(test: Any, effect: float, p: float, power: float) -> float:
+    test = TTestIndPower()
     if not effect > 0:
         return np.nan
     # statsmodels finds no root for very large or very small effects

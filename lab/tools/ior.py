@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from lab.contract import COUNT, NO_RESULT, REAL, TEXT, UNREADABLE, Columns, Refused
-from lab.tools.text import Reading, json_of, text_of
+from lab.tools.text import OPENING, Reading, json_of, text_of
 
 EXPECTED = "what IOR prints, with its summary `Operation Max(MiB) ...`, or its JSON (-O summaryFormat=JSON)"
 
@@ -40,7 +40,6 @@ KEYS = {
     "transfer_bytes": "transferSize",
 }  # fmt: skip
 NEEDED = ("mean_mib_per_s", "tasks", "segments", "block_bytes")
-_DOCUMENT = re.compile(r"^\s*\{", re.MULTILINE)
 _REAL = re.compile(r"\d{1,18}(\.\d{1,12})?([eE][+-]?\d{1,2})?")
 _COUNT = re.compile(r"\d{1,15}")
 _MOST = 2**53
@@ -49,7 +48,7 @@ _MOST = 2**53
 def read(path: Path, reading: Reading) -> Iterator[tuple[str, pl.DataFrame]]:
     """Yield a row for each operation of each summary. Raises: Refused."""
     text = text_of(path, EXPECTED)
-    rows = _of_document(json_of(path, reading, EXPECTED), reading) if _DOCUMENT.search(text) else _of_text(text, reading)
+    rows = _of_document(json_of(path, reading, EXPECTED), reading) if OPENING.search(text) else _of_text(text, reading)
     if not rows:
         raise Refused(NO_RESULT, "no summary in it; was IOR interrupted?")
     numbered = [{"row": number, **row} for number, row in enumerate(rows, 1)]

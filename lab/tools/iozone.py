@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from lab.contract import NO_RESULT, UNREADABLE, Refused
-from lab.tools.bench import BENCH_RESULTS, results
+from lab.tools.bench import BENCH_RESULTS, Result, results
 from lab.tools.text import Reading, text_of
 
 EXPECTED = "what iozone prints: a table with the heading `kB reclen write rewrite ...`, or the blocks of -R"
@@ -42,8 +42,6 @@ _REPORT = re.compile(r'\s*"([\w -]+) report"\s*')
 _SIZES = re.compile(r'(\s*"\d{1,12}")+\s*')
 _ROW = re.compile(r'\s*"(\d{1,12})"((\s+\d{1,15}(\.\d{1,6})?)+)\s*')
 _QUIET = re.compile(r"\s*(iozone test complete\.|Excel output is below:|random\s+random\s.*|\w*random.*stride\s*)?\s*")
-
-Result = tuple[str, str, int, int, float, str]
 
 
 class _Mode:

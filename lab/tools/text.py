@@ -17,7 +17,7 @@ from ingest.reading.text import one_line
 from lab.contract import NO_RESULT, UNREADABLE, Refused
 
 SHOWN_CHARS = 200
-_OPENING = re.compile(r"^[ \t]*\{", re.MULTILINE)
+OPENING = re.compile(r"^[ \t]*\{", re.MULTILINE)
 
 
 @dataclass
@@ -72,7 +72,7 @@ def text_of(path: Path, expected: str) -> str:
 def json_of(path: Path, reading: Reading, expected: str) -> dict[str, Any]:
     """The one JSON object in a text; what a shell or mpirun printed around it is left out with a note. Raises: Refused."""
     text = text_of(path, expected)
-    opening = _OPENING.search(text)
+    opening = OPENING.search(text)
     start = opening.end() - 1 if opening is not None else text.find("{")
     if start < 0:
         raise Refused(UNREADABLE, f"no JSON object in it, it starts with {text.strip()[:60]!r}; expected {expected}")
@@ -81,7 +81,7 @@ def json_of(path: Path, reading: Reading, expected: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise Refused(UNREADABLE, f"no whole JSON object: {str(error)[:80]}; is it cut off? Expected {expected}") from error
     before, after = text[:start].strip(), text[end:].strip()
-    if _OPENING.search(after):
+    if OPENING.search(after):
         raise Refused(UNREADABLE, "more than one JSON object in it; give the output of one run in each file")
     if before or after:
         reading.notes.append(f"left out the text around the JSON, which starts with {(before or after).splitlines()[0][:60]!r}")
