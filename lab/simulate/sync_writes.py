@@ -88,14 +88,7 @@ def _exact(rng: random.Random, parameters: dict[str, Any]) -> dict[tuple[int, st
 
 
 def _add_run(
-    draft: Draft,
-    rng: random.Random,
-    parameters: dict[str, Any],
-    config_id: str,
-    pass_: str,
-    run: int,
-    odd: str,
-    factors: Factors,
+    draft: Draft, rng: random.Random, parameters: dict[str, Any], config_id: str, pass_: str, run: int, odd: str, factors: Factors
 ) -> None:
     values = _drawn(rng, parameters, config_id, pass_, factors, has_small_files=odd == "small files")
     name = f"{config_id}_{pass_}_{run}.txt"
@@ -116,13 +109,7 @@ def _add_run(
 
 
 def _drawn(
-    rng: random.Random,
-    parameters: dict[str, Any],
-    config_id: str,
-    pass_: str,
-    factors: Factors,
-    *,
-    has_small_files: bool,
+    rng: random.Random, parameters: dict[str, Any], config_id: str, pass_: str, factors: Factors, *, has_small_files: bool
 ) -> Values:
     values: Values = {}
     means = {int(size): mean for size, mean in parameters["means"].get(config_id, {}).items()}

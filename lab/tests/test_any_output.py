@@ -179,25 +179,15 @@ HISTORY = "Avro-Json\n{}\n" + "".join(json.dumps(event) + "\n" for event in ATTE
 
 def history_in_avro() -> bytes:
     """The same history in binary, under a schema of two records."""
-    count = {"type": "record", "name": "Count", "fields": [{"name": "name", "type": "string"}, {"name": "value", "type": "long"}]}
-    group = {
-        "type": "record", "name": "Group",
-        "fields": [{"name": "name", "type": "string"}, {"name": "counts", "type": {"type": "array", "items": count}}],
-    }  # fmt: skip
-    counters = {"type": "record", "name": "Counters", "fields": [{"name": "groups", "type": {"type": "array", "items": group}}]}
-    texts, times = ("attemptId", "taskStatus", "hostname"), ("finishTime",)
-    started = [{"name": "attemptId", "type": "string"}, {"name": "startTime", "type": "long"}]
-    finished = [{"name": name, "type": "string"} for name in texts] + [{"name": name, "type": "long"} for name in times]
-    schema = {
-        "type": "record", "name": "Event",
-        "fields": [
-            {"name": "type", "type": "string"},
-            {"name": "event", "type": [
-                {"type": "record", "name": "Started", "fields": started},
-                {"type": "record", "name": "Finished", "fields": [*finished, {"name": "counters", "type": counters}]},
-            ]},
-        ],
-    }  # fmt: skip
+
+    def record(title: str, /, **fields: Any) -> dict[str, Any]:
+        return {"type": "record", "name": title, "fields": [{"name": name, "type": of} for name, of in fields.items()]}
+
+    group = record("Group", name="string", counts={"type": "array", "items": record("Count", name="string", value="long")})
+    counters = record("Counters", groups={"type": "array", "items": group})
+    started = record("Started", attemptId="string", startTime="long")
+    finished = record("Finished", attemptId="string", taskStatus="string", hostname="string", finishTime="long", counters=counters)
+    schema = record("Event", type="string", event=[started, finished])
     binary = io.BytesIO()
     for event in ATTEMPTS[:3]:
         ((name, value),) = event["event"].items()

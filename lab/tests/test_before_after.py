@@ -39,17 +39,11 @@ LSBLK = {
     "blockdevices": [
         {"name": "sda", "type": "disk", "maj:min": "8:0", "size": 500, "rota": "1", "model": "other"},
         {
-            "name": "sdb",
-            "type": "disk",
-            "maj:min": "8:16",
-            "size": 64023257088,
-            "rota": False,
-            "model": "SSDSA2SH064G1GC",
-            "tran": "sata",
-            "children": [{"name": "sdb1", "type": "part", "fstype": "ext4", "mountpoints": ["/mnt"], "start": 2048}],
+            "name": "sdb", "type": "disk", "maj:min": "8:16", "size": 64023257088, "rota": False, "model": "SSDSA2SH064G1GC",
+            "tran": "sata", "children": [{"name": "sdb1", "type": "part", "fstype": "ext4", "mountpoints": ["/mnt"], "start": 2048}],
         },
     ]
-}
+}  # fmt: skip
 TITLE = "rates at which files can be created and closed with 4 pes:\n"
 TOTAL = "max rate = 9.0 creates per second, min rate = 8.0 creates per second avg rate = 8.5 creates per second, total rate = {} creates\n"
 OF_SEED = ("ior_2.10.2_seed002_run1.txt", "ior_2.10.2_seed002_run2.txt")
