@@ -183,15 +183,14 @@ def overlaps(done: list[Row]) -> dict[Key, Row]:
     return rows
 
 
-def listed_reads(bundle: Path, config: str) -> list[Row]:
+def listed_reads(text: str) -> list[Row]:
+    """Reads of a list in order of their start."""
     rows = []
-    for row in csv.DictReader((bundle / f"{config}.csv").open()):
-        start, end = float(row["started_s"]), float(row["ended_s"])
-        active = float(row["active_s"]) if row["active_s"] else end - start
-        rows.append(
-            {"file": row["file_name"], "start": start, "end": end, "middle": (start + end) / 2, "speed": int(row["bytes"]) / active}
-        )
-    return sorted(rows, key=lambda row: row["middle"])
+    for row in csv.DictReader(text.splitlines()):
+        start, end, size = float(row["started_s"]), float(row["ended_s"]), int(row["bytes"])
+        speed = size / (float(row["active_s"]) if row["active_s"] else end - start)
+        rows.append({"file": row["file_name"], "start": start, "end": end, "middle": (start + end) / 2, "speed": speed, "bytes": size})
+    return sorted(rows, key=lambda row: row["start"])
 
 
 def around(one: Row, kept: list[Row]) -> float | None:

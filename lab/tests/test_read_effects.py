@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import random
 from collections import defaultdict
 from itertools import pairwise
@@ -162,15 +161,13 @@ def reference(bundle: Path) -> dict[str, dict[Any, Row]]:
                 reads[config].append({"file": file, "phase": phase, "run": 2, "extents": counts[file], **read})
         elif listing["tool"] == "file-reads":
             numbers: dict[str, int] = defaultdict(int)
-            for row in sorted(csv.DictReader(text.splitlines()), key=lambda row: float(row["started_s"])):
-                start, end = float(row["started_s"]), float(row["ended_s"])
-                speed = int(row["bytes"]) / (float(row["active_s"]) if row["active_s"] else end - start)
-                read = {"start": start, "end": end, "speed": speed}
-                numbers[row["file_name"]] += 1
-                found["fct_file_reads"][config, phase, 1, row["file_name"], numbers[row["file_name"]]] = {
-                    "bytes": int(row["bytes"]), "requests": None, "started_s": start, "ended_s": end, "throughput_bytes_per_s": speed,
+            for one in plain_reads.listed_reads(text):
+                numbers[one["file"]] += 1
+                found["fct_file_reads"][config, phase, 1, one["file"], numbers[one["file"]]] = {
+                    "bytes": one["bytes"], "requests": None, "started_s": one["start"], "ended_s": one["end"],
+                    "throughput_bytes_per_s": one["speed"],
                 }  # fmt: skip
-                reads[config].append({"file": row["file_name"], "phase": phase, "run": 1, "extents": counts[row["file_name"]], **read})
+                reads[config].append({**one, "phase": phase, "run": 1, "extents": counts[one["file"]]})
     for members in reads.values():
         for one in members:
             one["middle"] = (one["start"] + one["end"]) / 2

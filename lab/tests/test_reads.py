@@ -135,7 +135,7 @@ def test_traces_equal_the_plain_reference(landed: Warehouse, seed: int) -> None:
 def test_file_reads_equal_the_plain_reference(landed: Warehouse, seed: int) -> None:
     name = f"reads-modes-{seed}"
     for config in ("buffered", "direct"):
-        listed = plain_reads.listed_reads(landed.root.parent / name, config)
+        listed = plain_reads.listed_reads((landed.root.parent / name / f"{config}.csv").read_text())
         mine = f"config_id = '{config}'"
         instances = plain_reads.temporal(listed)
         found = all_of(landed, "fct_temporal_slowdowns", name, "instance", where=mine)
