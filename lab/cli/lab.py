@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from functools import wraps
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -20,15 +18,14 @@ if TYPE_CHECKING:
     from lab.landing import Landed
 
 
-def lab_command(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Turn what is wrong with a bundle or an experiment into one line."""
+class LabGroup(click.Group):
+    """Turns what is wrong with a bundle, an experiment or another file that was given into one line."""
 
-    @wraps(command)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
+    def invoke(self, ctx: click.Context) -> Any:
         from lab.contract import LabError
 
         try:
-            return command(*args, **kwargs)
+            return super().invoke(ctx)
         except LabError as error:
             raise Failure(str(error)) from error
         except BrokenPipeError:
@@ -36,10 +33,8 @@ def lab_command(command: Callable[..., Any]) -> Callable[..., Any]:
         except OSError as error:
             raise os_failure(error, "lab") from error
 
-    return wrapped
 
-
-@click.group()
+@click.group(cls=LabGroup)
 def lab() -> None:
     """Qualify drives, filesystems and settings by experiment.
 
@@ -55,7 +50,6 @@ def lab() -> None:
 @click.argument("bundles", nargs=-1, required=True, metavar="BUNDLE...", type=click.Path(path_type=Path))
 @click.option("--strict", is_flag=True, help="Exit 1 if a file is refused.")
 @warehouse_option
-@lab_command
 def ingest_bundles(warehouse: Warehouse, bundles: tuple[Path, ...], strict: bool) -> None:
     """Land experiment bundles: folders or archives.
 
@@ -94,7 +88,6 @@ def _land(warehouse: Warehouse, place: Path) -> Landed:
 @lab.command("build")
 @click.argument("experiments", nargs=-1, metavar="[EXPERIMENT]...")
 @warehouse_option
-@lab_command
 def build(warehouse: Warehouse, experiments: tuple[str, ...]) -> None:
     """Compute the experiments that have changed, and publish.
 
@@ -119,7 +112,6 @@ def _build(warehouse: Warehouse, experiments: tuple[str, ...] = ()) -> None:
 @click.option("--json", "is_json", is_flag=True, help="Print JSON.")
 @click.option("--check", is_flag=True, help="Exit 1 if a file is refused, or a run or a cell is missing.")
 @warehouse_option
-@lab_command
 def status(warehouse: Warehouse, experiment: str | None, is_json: bool, check: bool) -> None:
     """Show what has landed and what is missing.
 
@@ -156,7 +148,6 @@ class FileSize(click.ParamType[int]):
 @click.option("--phase", type=click.Choice(["before", "after", "stress"]), help="Only this phase.")
 @click.option("--size", type=FileSize(), help="Size of the files, or `small` for a short run.  [default: those of the protocol]")
 @click.option("--dry-run", is_flag=True, help="Say what would run, and stop.")
-@lab_command
 def run_protocol(protocol: str, target: Path, out: Path, runs: int | None, phase: str | None, size: int | None, dry_run: bool) -> None:
     """Run an experiment on this machine and record it.
 
@@ -196,7 +187,6 @@ def run_protocol(protocol: str, target: Path, out: Path, runs: int | None, phase
 )
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the random numbers.")
 @click.option("--parameters", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="JSON file of parameters.")
-@lab_command
 def simulate_bundle(scenario: str, out: Path, seed: int, parameters: Path | None) -> None:
     """Write a synthetic experiment with known truth.
 
@@ -234,7 +224,6 @@ def simulate_bundle(scenario: str, out: Path, seed: int, parameters: Path | None
     "--format", "output", type=click.Choice(["table", "json"]), default="table", show_default=True, help="How to print the choice."
 )
 @warehouse_option
-@lab_command
 def choose_buffer(
     warehouse: Warehouse,
     experiment: str,
@@ -263,7 +252,6 @@ def choose_buffer(
 @click.option("--against", metavar="EXPERIMENT", help="Show another experiment of the same kind beside it.")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="File to write.  [default: DIR/reports/lab-EXPERIMENT.html]")
 @warehouse_option
-@lab_command
 def write_report(warehouse: Warehouse, experiment: str | None, against: str | None, out: Path | None) -> None:
     """Write the page of an experiment as one HTML file.
 
@@ -283,7 +271,6 @@ def write_report(warehouse: Warehouse, experiment: str | None, against: str | No
 @click.option("--experiment", metavar="EXPERIMENT", help="Experiment that has both.  [default: the only one]")
 @format_option("How to print the comparison.")
 @warehouse_option
-@lab_command
 def compare_configs(warehouse: Warehouse, config_a: str, config_b: str, experiment: str | None, output: str) -> None:
     """Compare two configurations, devices, phases or settings.
 
@@ -301,7 +288,6 @@ def compare_configs(warehouse: Warehouse, config_a: str, config_b: str, experime
 @lab.command("study")
 @format_option("How to print the numbers.")
 @warehouse_option
-@lab_command
 def study_papers(warehouse: Warehouse, output: str) -> None:
     """Compare your experiments with the papers.
 
@@ -317,7 +303,6 @@ def study_papers(warehouse: Warehouse, output: str) -> None:
 
 @lab.command("docs")
 @click.option("--out", metavar="FILE", required=True, type=click.Path(dir_okay=False, path_type=Path), help="HTML file to write.")
-@lab_command
 def write_documentation(out: Path) -> None:
     """Write the documentation of the lab's tables as one HTML file.
 

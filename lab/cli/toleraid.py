@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import click
 
-from drivetail.cli.options import INSTANT, POLICIES, Failure, format_option, warehouse_option
+from drivetail.cli.options import INSTANT, POLICIES, format_option, warehouse_option
 from drivetail.console import as_csv, as_json, say
 from engine.warehouse import Warehouse
 from ingest.contract.values import DRIVE_KINDS
+from lab.cli.lab import LabGroup
 
 CSV_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 def rule_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of the policies, and turn what is wrong with its files into one line."""
+    """Give a command the options of the policies."""
     for add in (
         click.option(
             "--sr", type=click.IntRange(min=1), default=3, show_default=True, help="Late requests in a row that make a drive offend."
@@ -34,17 +34,7 @@ def rule_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--parity", type=click.IntRange(1, 2), default=2, show_default=True, help="Parities: 2 for RAID-6, 1 for RAID-5."),
     ):
         command = add(command)
-
-    @wraps(command)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        from lab.toleraid import ToleranceError
-
-        try:
-            return command(*args, **kwargs)
-        except ToleranceError as error:
-            raise Failure(str(error)) from error
-
-    return wrapped
+    return command
 
 
 def known_policies(context: click.Context, parameter: click.Parameter, text: str | None) -> tuple[str, ...]:
@@ -56,7 +46,7 @@ def known_policies(context: click.Context, parameter: click.Parameter, text: str
     return tuple(name for name in POLICIES if name in names)
 
 
-@click.group()
+@click.group(cls=LabGroup)
 def toleraid() -> None:
     """Simulate reading around slow drives (ToleRAID).
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from lab.contract import LabError
 from lab.toleraid.distributions import Vectors, independent, placed
 from lab.toleraid.jitter import Jitter
 from lab.toleraid.policies import Times
@@ -21,7 +22,7 @@ Record = tuple[int, list[str]]
 """A row of a file and its number, the first row being 1."""
 
 
-class ToleranceError(ValueError):
+class ToleranceError(LabError):
     """Something given cannot be used; the message says what, where and what to do."""
 
 
