@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,17 @@ class Page(HTMLParser):
 
     def metrics(self) -> dict[str, str | None]:
         return {str(attrs["data-metric"]): attrs.get("data-value") for _, attrs in self.tags if "data-metric" in attrs}
+
+
+def check_accessible(page: Page) -> None:
+    """The page has what screen readers need."""
+    assert dict(page.tags)["html"]["lang"] == "en"
+    named = [attrs for _, attrs in page.tags if "tabindex" in attrs or attrs.get("class") == "plotly-graph-div"]
+    assert named and all(attrs.get("role") in ("img", "region") and attrs.get("aria-label") for attrs in named)
+    assert all(attrs.get("scope") for tag, attrs in page.tags if tag == "th")
+    levels = [int(tag[1]) for tag, _ in page.tags if re.fullmatch(r"h[1-6]", tag)]
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
 
 
 def opened(browser: Any, path: Path, width: int = 1180, scheme: str = "light") -> tuple[Any, list[str]]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import duckdb
 import pytest
-from hostile import GROUP, MODEL, SLOW, attacked_fleet
+from hostile import attacked_fleet
 
 from drivetail.ask.decisions import decide
 from drivetail.demo import run_demo
@@ -95,18 +94,6 @@ def quiet_hours(folder: Path, hours: range) -> Path:
     rows = [f"{(MONDAY + timedelta(hours=hour)).isoformat()},d{drive},g1,10,0,{100 + drive}," for hour in hours for drive in range(4)]
     (folder / "drive_hours.csv").write_text("\n".join([HEADER, *rows]) + "\n")
     return folder
-
-
-@pytest.fixture
-def quiet_bundle() -> Callable[[Path, range], Path]:
-    """Makes a bundle of quiet hours."""
-    return quiet_hours
-
-
-@pytest.fixture(scope="session")
-def hostile_names() -> tuple[str, str, str]:
-    """Drive, RAID group and model of the hostile fleet."""
-    return SLOW, GROUP, MODEL
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from reference.study import MEASURES, Populations
 
 from drivetail.ask.sql import run_query
 from drivetail.ask.study import FINDINGS
@@ -165,31 +164,6 @@ def test_hardly_a_finding_is_empty(request: pytest.FixtureRequest, counted: dict
     told = {int(name[1:3]) for (name, _), (numerator, _) in counted.items() if numerator}
     # the eventful fleet has one vendor a flash cell, and its drives report no errors
     assert told >= (set(FINDINGS) if request.node.callspec.params["fleet"] == "awkward" else set(FINDINGS) - {9, 12})
-
-
-def test_findings_add_up_to_each_other(answers: dict[int, Rows]):
-    by_kind = {(number, row["kind"]): row for number in (1, 2, 3, 4, 5, 6, 7) for row in answers[number]}
-    for kind in ("disk", "ssd"):
-        hours, tails, cut, drives = (by_kind[number, kind] for number in (1, 2, 3, 6))
-        # where no drive was slow a second time there is no row
-        arrivals, repeats = by_kind.get((5, kind), {"slow_again_count": 0}), by_kind[7, kind]
-        assert hours["slow_drive_hours"] == arrivals["slow_again_count"] + repeats["slow_drive_count"]
-        assert drives["drives_from_2x"] == repeats["slow_drive_count"]
-        assert tails["tail_hours"] == cut["tail_hours"] >= cut["tail_hours_without_slowest"] >= cut["tail_hours_without_two_slowest"]
-        assert by_kind[4, kind]["interval_count"] <= hours["slow_drive_hours"]
-
-
-def test_they_count_what_the_reference_counts(fleet: Warehouse, counted: dict[tuple[str, str], tuple[int, int]]):
-    """The reference computes the study from the same marts, in Python."""
-    needed = ("dim_drives", "dim_raid_groups", "fct_drive_hours", "fct_raid_hours", "fct_drive_slowness", "fct_slowdown_intervals",
-              "fct_slowdown_arrivals", "fct_drive_events", "fct_unplug_episodes")  # fmt: skip
-    with open_published(fleet) as connection:
-        populations = Populations({name: fetch(connection, f"select * from marts.{name}") for name in needed})
-    expected = {}
-    for name, kind in COUNTS:
-        found = MEASURES[name](populations, kind)
-        expected[name, kind] = (found.numerator, found.denominator)
-    assert counted == expected
 
 
 def test_they_count_what_the_study_counts(fleet: Warehouse, counted: dict[tuple[str, str], tuple[int, int]]):

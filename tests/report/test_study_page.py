@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pages import Page, opened
+from pages import Page, check_accessible, opened
 from study_stand_in import HOSTILE, publish_study
 
-from engine.read import fetch, open_published
 from engine.warehouse import Warehouse
 from report import write_study
 from report.page.numbers import DETECTOR_WORDS, NONE
 from report.study.figures import FIGURES, shade
 from report.study.words import FINDINGS
+from tests.proof.support import rows
 
 pytestmark = pytest.mark.xdist_group("report")
 
@@ -46,11 +45,6 @@ def page_of_nothing(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def page_file(eventful: Warehouse, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_study(eventful, tmp_path_factory.mktemp("page") / "study.html")
-
-
-def rows(warehouse: Warehouse, query: str) -> list[dict[str, Any]]:
-    with open_published(warehouse) as connection:
-        return fetch(connection, query)
 
 
 # --------------------------------------------------------------------------------------------------------------------
@@ -199,13 +193,7 @@ def test_markup_in_data_is_text(page_by_hand: Path):
 def test_the_page_is_accessible_to_screen_readers(page_file: Path):
     page = Page(page_file)
     assert [attrs["id"] for tag, attrs in page.tags if tag == "section"] == SECTIONS
-    assert dict(page.tags)["html"]["lang"] == "en"
-    named = [attrs for _, attrs in page.tags if "tabindex" in attrs or attrs.get("class") == "plotly-graph-div"]
-    assert named and all(attrs.get("role") in ("img", "region") and attrs.get("aria-label") for attrs in named)
-    assert all(attrs.get("scope") for tag, attrs in page.tags if tag == "th")
-    levels = [int(tag[1]) for tag, _ in page.tags if re.fullmatch(r"h[1-6]", tag)]
-    assert levels.count(1) == 1
-    assert all(after - before <= 1 for before, after in pairwise(levels))
+    check_accessible(page)
 
 
 def test_shades_of_a_kind_differ_and_stay_its_colour():
