@@ -1,6 +1,5 @@
 {{ config(meta={'made': 'each_build'}) }}
--- Drives of one place that were slow in the same hours of the last four weeks: one incident. Each drive has the narrowest place with whose other drives it shared
--- most of its slow hours. Grain: drive_id.
+-- Drives of one place that were slow in the same hours of the last four weeks: one incident. Grain: drive_id.
 with slow_hours as (
     select slow.drive_id, slow.raid_group_id, slow.hour_utc
     from {{ ref('int_drive_hours__slow') }} as slow

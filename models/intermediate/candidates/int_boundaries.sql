@@ -1,5 +1,4 @@
--- Instants at which drives are judged by what was known then: the Monday after each ISO week (UTC) with a slowdown, and the last midnight.
--- Grain: boundary_utc.
+-- Instants at which drives are judged by what was known then. Grain: boundary_utc.
 with known as (
     select last_hour_utc + interval 1 hour as until_utc from {{ ref('stg_raw__publication') }}
 ),

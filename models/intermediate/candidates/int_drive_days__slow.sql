@@ -1,6 +1,5 @@
 {%- set spell_gap_hours = 24 %}{#- quiet hours that a spell may hold; and drives share a spell when theirs began at most this many hours apart -#}
--- Slow hours of each drive and day, and whose they were: which it shared with drives of its RAID group or host, which made tail hours that would have been
--- none without it, and which with one other drive of its RAID group. Grain: drive_id, day_utc.
+-- Slow hours of each drive and day, and whose they were. Grain: drive_id, day_utc.
 with begun as (
     select
         drive_id,

@@ -2,8 +2,7 @@
 {%- set onset_share = 0.9 %}{#- of its last three days' hours slow, and -#}
 {%- set onset_hours = 64 %}{#- of them at least: it is slow for good. What passes within two and a half days does not get there -#}
 {%- set quiet_days = 14 %}{#- without a slow hour: it leaves the list -#}
--- Verdict on each drive at a boundary by the facts known then, and by which rule; so that what is said now and what came of what was said before are one
--- computation. Grain: drive_id, boundary_utc.
+-- Verdict on each drive at a boundary by the facts known then, and by which rule. Grain: drive_id, boundary_utc.
 with drive_weeks as (
     select
         drive_weeks.*,

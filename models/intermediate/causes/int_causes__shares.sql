@@ -1,5 +1,4 @@
--- Share of each cause in slow intervals and in their hours, over all weeks (x null) and by the ISO week of an interval's first hour
--- (x: its hour index), with an interval that knows that RAID groups are drawn. Grain: measure, class, x, kind.
+-- Share of each cause in slow intervals and in their hours. Grain: measure, class, x, kind.
 with weekly as (
     select
         kind,

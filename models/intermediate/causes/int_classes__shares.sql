@@ -1,5 +1,4 @@
--- Share of drive-hours that were slow, by model and by year of age, week by week (x: hour index of the ISO week) and over all weeks (x null),
--- with an interval that knows that RAID groups are drawn, not hours. Grain: measure, class, x, kind.
+-- Share of drive-hours that were slow, by model and by year of age. Grain: measure, class, x, kind.
 with group_weeks as (
 {{- class_weeks('raid_group_id') -}}
 ),

@@ -1,5 +1,4 @@
--- Share of RAID-hours whose tail 1 stays below the mild threshold, and below the slow one, week by week (x: hour index of the ISO week), with an interval that knows that
--- RAID groups are drawn. Grain: measure, class, x, kind.
+-- Share of RAID-hours whose tail 1 stays below the mild threshold, and below the slow one. Grain: measure, class, x, kind.
 with raid_groups as (
     select
         coalesce(kinds.kind, 'unknown') as kind,

@@ -1,6 +1,5 @@
 {{ config(meta={'made': 'by_day_when_asked'}) }}
--- Slow hours by the clock: hours with a slowdown and slow ones, by kind and the drives' time zone.
--- Grain: day_utc, hour_utc, kind, timezone.
+-- Hours with a slowdown and slow ones by the clock. Grain: day_utc, hour_utc, kind, timezone.
 with drive_days as (
     select
         drive_days.day_utc,

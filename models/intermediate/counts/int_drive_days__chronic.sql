@@ -1,7 +1,6 @@
 {{ config(meta={'made': 'each_build'}) }}
 {%- set alert_chronic_clear_slowdown = 1.1 %}{#- a chronic drive is well when its median over the window is below; one of slowdown_edges -#}
--- Whether a drive was chronic when a day of its RAID group was over, by the counts of the window that ends with it; of drives that may have
--- been on some day. Grain: drive_id, day_utc.
+-- Whether a drive was chronic when a day of its RAID group was over. Grain: drive_id, day_utc.
 -- a drive that is a little slow for good shows on some day; of the others the counts of their days are not read
 with suspects as (
     select distinct drive_id

@@ -1,6 +1,5 @@
 {{ config(meta={'made': 'by_day'}) }}
--- Accepted drive-hours that are in no row of their own, and drives named by a device because several share their serial. Days of drives that
--- have any. Grain: day_utc, drive_id.
+-- Accepted drive-hours without a row of their own, and drives named by their device. Grain: day_utc, drive_id.
 select
     cast(hour_utc as date) as day_utc,
     drive_id,

@@ -1,6 +1,5 @@
 {{ config(materialized='view') }}
--- Outcomes of the hours of each drive's day, of those in the population: weeks are added up from them without reading the hours again.
--- Grain: day_utc, drive_id, raid_group_id.
+-- Outcomes of the population hours of each drive's day. Grain: day_utc, drive_id, raid_group_id.
 select
     days.day_utc,
     cast(date_trunc('week', cast(days.day_utc as timestamp)) as timestamp) as week_utc,

@@ -1,6 +1,5 @@
 {{ config(meta={'made': 'by_day_when_asked'}) }}
--- Slowdown of the hours in which a drive got at least `imbalanced` times its share of the I/Os, or of their size, in counts that add up.
--- Grain: day_utc, drive_id, raid_group_id, imbalance.
+-- Slowdown of imbalanced hours of a drive, in counts that add up. Grain: day_utc, drive_id, raid_group_id, imbalance.
 with drive_hours as (
     select day_utc, drive_id, raid_group_id, slowdown, rate_imbalance, size_imbalance
     from {{ ref('int_drive_hours') }}

@@ -1,7 +1,6 @@
 {%- set tikv_slow_share = 0.1 %}{#- of the hours of a day, from which the score doubles: DISK_TIMEOUT_RATIO_THRESHOLD -#}
 {%- set iaso_increase = 5 %}{#- for each slow hour of a day; ours, the paper prints none -#}
--- Scores that slow days drive up and quiet ones bring down, at the end of each day: TiKV's and one like IASO's. Of a drive with a slow hour,
--- from its first slow day on. Grain: drive_id, day_utc.
+-- Scores that slow days drive up and quiet ones bring down: TiKV's and one like IASO's. Grain: drive_id, day_utc.
 with slow_drives as (
     select distinct drive_id
     from {{ ref('int_drive_days') }}

@@ -1,6 +1,5 @@
 {{ config(materialized='view') }}
--- Latency against throughput within the hours of a RAID group's day, as Perseus looks at them.
--- Data drives of the population; of samples of several lengths the shortest. Grain: drive_id, from_utc.
+-- Latency against throughput within the hours of a RAID group's day, as Perseus looks at them. Grain: drive_id, from_utc.
 with drive_hours as (
     select drive_id, hour_utc, raid_group_id, day_utc from {{ ref('int_drive_hours') }} where is_in_population
 ),

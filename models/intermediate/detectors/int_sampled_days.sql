@@ -1,7 +1,6 @@
 {{ config(meta={'made': 'by_day'}) }}
 {%- set perseus_event_ratio = 1 %}{#- a window above is an event -#}
--- Windows and events of Perseus by drive and day: windows of minutes, those of them that are events, and by how much.
--- Grain: day_utc, drive_id, raid_group_id.
+-- Windows and events of Perseus by drive and day. Grain: day_utc, drive_id, raid_group_id.
 with placed as (
     select
         samples.day_utc,

@@ -1,5 +1,4 @@
--- How soon at or after each event its drive had a slowdown, and was slow; within the longest window that is asked about.
--- Grain: drive_id, occurred_at, event_type; events that no slowdown follows have no row.
+-- How soon at or after each event its drive had a slowdown, and was slow. Grain: drive_id, occurred_at, event_type.
 with steps as (
 {%- for hours in range((var('event_window_hours') | max) + 1) %}
     select cast({{ hours }} as bigint) as hours_on, interval {{ hours }} hour as time_on

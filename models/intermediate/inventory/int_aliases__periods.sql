@@ -1,7 +1,5 @@
 -- The drive that an alias names, for all time without gap or overlap; the alias itself where it is unknown. Grain: alias, from_hour_utc.
--- Where several periods cover an hour an operator's mapping counts, else the one that began last, else the source that is believed first.
 -- An operator may also map one serial number to another; everything reported of the first then belongs to the second.
--- A serial that several devices share names none of them (int_serials__claimed): such a device is what it is called.
 with held as (
     -- over whole hours
     select

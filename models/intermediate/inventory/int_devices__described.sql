@@ -1,6 +1,5 @@
 {%- set description = ['kind', 'vendor', 'model', 'firmware', 'flash_cell', 'capacity_bytes', 'rpm', 'interface', 'host'] -%}
--- A host's description of its own device whose serial other devices had too: each attribute from the source of the highest precedence, its last value. A serial that is
--- known to be shared has periods by device (int_drives__periods); of these only hours show it, where two devices measured it at once. Grain: drive_id.
+-- A host's description of its own device whose serial other devices had too. Grain: drive_id.
 with said as (
     select
         claims.alias || case when claims.is_controller then 'n1' else '' end as drive_id,

@@ -1,6 +1,5 @@
 {{ config(materialized='view') }}
--- Samples within hours, one row per drive and time under the drive's serial number. Of several sources the first in precedence
--- counts, among those that saw enough of the time. Grain: drive_id, from_utc, to_utc.
+-- Samples within hours, one row per drive and time under the drive's serial number. Grain: drive_id, from_utc, to_utc.
 with seen_from_hosts as (
     select delivered.*, coalesce(aliases.drive_id, delivered.drive_id) as serial
     from {{ ref('stg_raw__drive_samples') }} as delivered

@@ -1,9 +1,7 @@
 {%- set powered_age_sources = ['backblaze', 'smartctl'] %}{#- count the day of deployment back from power-on hours: the earliest day ever reported for a drive counts -#}
 {%- set snapshot_sources = ['mdadm', 'zfs'] %}{#- list a RAID group whole: who is missing from the next look has left it -#}
 -- Inventory periods of every drive, merged over all sources. Grain: drive_id, valid_from.
--- Most drives are known to their array only, and its records stand. Of a drive that a host sees each attribute is decided for each stretch of
--- hours: by the source that is believed first and knows it. Drives of one kind are peers: those of another kind than most of a RAID group's data drives
--- are in a group of their own, named after both (docs/decisions/0017-peers-of-one-kind.md).
+-- Drives of another kind than most of a RAID group's data drives are in a group of their own, named after both (docs/decisions/0017-peers-of-one-kind.md).
 {%- set membership = ['raid_group_id', 'role', 'slot', 'raid_level'] %}
 {%- set description = [
     'kind', 'vendor', 'model', 'firmware', 'flash_cell', 'capacity_bytes', 'rpm', 'interface', 'host', 'enclosure', 'site', 'timezone'

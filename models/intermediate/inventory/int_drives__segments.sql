@@ -1,5 +1,4 @@
--- Where inventory places a drive: at every hour of a segment the period with the latest valid_from counts (an open one is the oldest).
--- Where two RAID groups claim a drive, the latest period of the other one has a segment too, which counts for rows that name that group.
+-- Where inventory places a drive: in every hour the period with the latest valid_from counts (an open one is the oldest).
 -- Grain: drive_id, raid_group_id, from_hour_utc.
 with periods as (
     select drive_id, raid_group_id, named_raid_group_id, role, slot, is_group_guessed, is_mapped, is_only, valid_from, from_hour_utc, to_hour_utc

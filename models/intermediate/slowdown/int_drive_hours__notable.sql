@@ -1,6 +1,5 @@
 {{ config(meta={'made': 'with_days'}) }}
--- The drive-hours of RAID-hours worth a closer look: what slow hours, outliers and counterfactuals are made of. The others, five of six, are
--- left out once instead of by each of these. Grain: drive_id, hour_utc.
+-- The drive-hours of RAID-hours worth a closer look: what slow hours, outliers and counterfactuals are made of. Grain: drive_id, hour_utc.
 select
     drive_id,
     hour_utc,

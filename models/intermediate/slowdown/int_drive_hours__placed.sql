@@ -1,10 +1,6 @@
 {{ config(meta={'made': 'with_days'}) }}
 -- Measurements of each drive-hour, and the group and role of its drive as far as inventory knows. Rows of any role. Grain: drive_id, hour_utc.
-with drive_hours as (
-    select * from {{ ref('int_drive_hours__identified') }}
-),
-
-placed as (
+with placed as (
     select
         drive_hours.*,
         {{ placed_group('drive_hours', 'segments') }} as named_raid_group_id,
@@ -14,7 +10,7 @@ placed as (
         coalesce(own_segments.role, segments.role, 'data') = 'data' as is_data_drive,
         {{ given_directions('drive_hours') }},
         coalesce(drive_hours.coverage, 1.0) >= drive_hours.min_coverage as is_covered
-    from drive_hours
+    from {{ ref('int_drive_hours__identified') }} as drive_hours
     left join {{ ref('int_drives__segments') }} as segments
         on drive_hours.drive_id = segments.drive_id
         and segments.is_believed

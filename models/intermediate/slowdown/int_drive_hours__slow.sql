@@ -1,6 +1,5 @@
 {{ config(meta={'made': 'by_day'}) }}
--- Slow and mildly slow drive-hours, and the hour after each: all that intervals are made of.
--- Grain: drive_id, hour_utc.
+-- Slow and mildly slow drive-hours, and the hour after each: all that intervals are made of. Grain: drive_id, hour_utc.
 with drive_days as (
     select *
     from {{ ref('int_drive_days') }}

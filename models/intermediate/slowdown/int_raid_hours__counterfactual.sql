@@ -1,6 +1,5 @@
 {{ config(meta={'made': 'by_day'}) }}
--- Each tail hour as it would have been without its slowest drive, and without its two slowest: the others over their own median.
--- Tail hours only. Grain: raid_group_id, hour_utc.
+-- Each tail hour without its slowest drive and without its two slowest: the others over their own median. Grain: raid_group_id, hour_utc.
 with tail_hours as (
     select
         raid_hours.raid_group_id,

@@ -1,6 +1,5 @@
 {{ config(meta={'made': 'with_days'}) }}
--- Basis of comparison for a drive: a RAID group's width and medians in each hour. Data drives with enough coverage only.
--- Grain: raid_group_id, hour_utc.
+-- A RAID group's width and medians in each hour, of data drives with enough coverage. Grain: raid_group_id, hour_utc.
 {%- set latency_ns = capped_nanoseconds('peer_latency_us') %}
 with drive_hours as (
     select

@@ -1,6 +1,5 @@
 {{ config(materialized='view') }}
--- From which slowdown a drive-hour is slow, and mildly slow, by the kind of its RAID group. The only place that decides it: is_slow, is_mild and
--- is_tail_hour are made with it where slowdowns are. Grain: kind.
+-- From which slowdown a drive-hour is slow, and mildly slow, by the kind of its RAID group. The only place that decides it. Grain: kind.
 {% for kind in ('disk', 'ssd', 'unknown') -%}
 select
     '{{ kind }}' as kind,

@@ -1,5 +1,4 @@
--- The populations behind the study's figures: how many values at each x, exactly there and up to the next. Values that never came (a drive
--- that was never unplugged) have no x. Grain: figure, curve, x.
+-- The populations behind the study's figures. Grain: figure, curve, x.
 with halves as (
     select 'disk' as kind, 'a' as half, 'c' as second_half, 'Disk' as curve
     union all
@@ -89,21 +88,12 @@ cell_slow_hours as (
 ),
 
 severities as (
-    select 'disk' as kind, '2-4x' as severity, '2-4x' as curve
-    union all
-    select 'disk' as kind, '4-8x' as severity, '4-8x' as curve
-    union all
-    select 'disk' as kind, '8x+' as severity, '8x+' as curve
-    union all
-    select 'ssd' as kind, '2-4x' as severity, '2x+' as curve
-    union all
-    select 'ssd' as kind, '4-8x' as severity, '2x+' as curve
-    union all
-    select 'ssd' as kind, '8x+' as severity, '2x+' as curve
-    union all
-    select 'disk' as kind, '1.5-2x' as severity, '1.5-2x' as curve
-    union all
-    select 'ssd' as kind, '1.5-2x' as severity, '1.5-2x' as curve
+    select listed.*
+    from (
+        values
+            ('disk', '1.5-2x', '1.5-2x'), ('disk', '2-4x', '2-4x'), ('disk', '4-8x', '4-8x'), ('disk', '8x+', '8x+'),
+            ('ssd', '1.5-2x', '1.5-2x'), ('ssd', '2-4x', '2x+'), ('ssd', '4-8x', '2x+'), ('ssd', '8x+', '2x+')
+    ) as listed (kind, severity, curve)
 ),
 
 waits as (

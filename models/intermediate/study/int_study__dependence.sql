@@ -1,6 +1,5 @@
 {%- set dependence_edges = [1.2, 1.5, 2.0, 4.0] %}{#- where hours of a RAID group are asked how much they depend on each other -#}
--- How much the hours of a RAID group depend on each other: shares of slowdowns and tails below a few edges, for the intervals of percentiles.
--- Separate from int_study__shares, so that a percentile can be read without computing all shares. Grain: measure, class, x, kind.
+-- How much the hours of a RAID group depend on each other, for the intervals of percentiles. Grain: measure, class, x, kind.
 with clusters as (
 {%- for subject in ('drive_hour', 'raid_hour') %}
     select measure, class, x, kind, cluster_id, hits, total

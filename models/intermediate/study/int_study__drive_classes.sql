@@ -1,5 +1,4 @@
--- Parts of the population that the study looks at: flash cells, and the vendors of a cell by size; the paper names none, its A is the one
--- with more drives. Grain: drive_id.
+-- Flash cells of drives, and the two largest vendors of a cell. Grain: drive_id.
 with vendors as (
     select
         kind,

@@ -1,5 +1,4 @@
--- Drive-hours by slowdown, for all drives, for each year of age and for flash cells and their vendors: hits of total by RAID group.
--- Grain: measure, class, x, kind, cluster_id.
+-- Drive-hours by slowdown: hits of total by RAID group. Grain: measure, class, x, kind, cluster_id.
 with drive_days as (
     select
         days.*,

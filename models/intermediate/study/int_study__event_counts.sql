@@ -1,24 +1,14 @@
--- Waits for an unplug, recurrences after a replug, outages, and drive events near slow hours: hits of total by RAID group.
--- Grain: measure, class, x, kind, cluster_id.
+-- Waits, recurrences, outages and events near slow hours: hits of total by RAID group. Grain: measure, class, x, kind, cluster_id.
 with severities as (
-    select 'disk' as kind, '2-4x' as severity, '2-4x' as class
-    union all
-    select 'disk' as kind, '4-8x' as severity, '4-8x' as class
-    union all
-    select 'disk' as kind, '8x+' as severity, '8x+' as class
-{%- for severity in ('2-4x', '4-8x', '8x+') %}
-    -- the paper pools SSDs from 2x on
-    union all
-    select 'ssd' as kind, '{{ severity }}' as severity, '2x+' as class
-{%- endfor %}
-{%- for kind in ('disk', 'ssd') %}
-    union all
-    select '{{ kind }}' as kind, '1.5-2x' as severity, '1.5-2x' as class
-{%- for severity in ('2-4x', '4-8x', '8x+') %}
-    union all
-    select '{{ kind }}' as kind, '{{ severity }}' as severity, 'slow' as class
-{%- endfor %}
-{%- endfor %}
+    select listed.*
+    from (
+        values
+            ('disk', '1.5-2x', '1.5-2x'), ('disk', '2-4x', '2-4x'), ('disk', '4-8x', '4-8x'), ('disk', '8x+', '8x+'),
+            -- the paper pools SSDs from 2x on
+            ('ssd', '1.5-2x', '1.5-2x'), ('ssd', '2-4x', '2x+'), ('ssd', '4-8x', '2x+'), ('ssd', '8x+', '2x+'),
+            ('disk', '2-4x', 'slow'), ('disk', '4-8x', 'slow'), ('disk', '8x+', 'slow'),
+            ('ssd', '2-4x', 'slow'), ('ssd', '4-8x', 'slow'), ('ssd', '8x+', 'slow')
+    ) as listed (kind, severity, class)
 ),
 
 waits as (

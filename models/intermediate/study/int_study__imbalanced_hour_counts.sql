@@ -1,5 +1,4 @@
--- Slowdown of drive-hours with at least `imbalanced` times the median I/O rate or size: hits of total by RAID group.
--- Grain: measure, class, x, kind, cluster_id.
+-- Slowdown of imbalanced drive-hours: hits of total by RAID group. Grain: measure, class, x, kind, cluster_id.
 with raid_groups as (
     select
         drives.kind,

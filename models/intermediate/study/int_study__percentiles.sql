@@ -1,5 +1,4 @@
--- Values at percentiles by nearest rank, and at the ends of the percentile's interval (Woodruff): exact from the first of `study_edges` on, below it
--- the lower edge of a bin 0.005 wide. Grain: measure, class, kind, per_hundred_thousand.
+-- Values at percentiles by nearest rank, and at the ends of Woodruff's interval. Grain: measure, class, kind, per_hundred_thousand.
 with ranked as (
     select
         measure,

@@ -1,5 +1,4 @@
--- Every share the study looks at, with an interval that knows hours of one RAID group are not independent.
--- Grain: measure, class, x, kind.
+-- Every share the study looks at, with its interval. Grain: measure, class, x, kind.
 with clusters as (
 {%- for subject in ('drive_hour', 'imbalanced_hour', 'raid_hour', 'slow_hour', 'interval', 'event', 'fleet') %}
     select measure, class, x, kind, cluster_id, hits, total from {{ ref('int_study__' ~ subject ~ '_counts') }} where total > 0

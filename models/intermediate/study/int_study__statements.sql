@@ -1,7 +1,4 @@
--- Statements of the paper without a number: slow hours are spread evenly over the day; capacity, speed and interface do not matter.
--- By our own yardsticks: rates by hour of the local day within 10% of the overall one and Cramer's V at most 0.02; of every class of
--- drives the slow share within a factor 1.25 of the overall one and the Kolmogorov-Smirnov distance to the rest below 0.01, taken on
--- both sides of every edge of the bins that drive-hours are counted in. Grain: measure, kind.
+-- Statements of the paper without a number, by our own yardsticks. Grain: measure, kind.
 with clock_hours as (
     select
         kind,

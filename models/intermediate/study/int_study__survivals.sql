@@ -1,6 +1,4 @@
 -- How long intervals, waits and recurrences last when those that were cut off are not taken for ended (Kaplan-Meier). Grain: id, kind.
--- A right-censored interval lasted at least its length; a drive that was never unplugged waited until its last row, a drive that was not
--- slow again recurred after its last row.
 with waits as (
     select
         intervals.kind,

@@ -1,5 +1,4 @@
--- Single values that percentiles are read from: every slowdown and tail of at least the first of `study_edges`, and the durations of RAID groups.
--- Grain: one row per drive-hour, RAID-hour and tail, or RAID group.
+-- Single values that percentiles are read from. Grain: one row per drive-hour, RAID-hour and tail, or RAID group.
 with slow_hours as (
     select
         slow_hours.raid_group_id,

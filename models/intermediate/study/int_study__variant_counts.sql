@@ -1,6 +1,5 @@
 {%- set variant_thresholds = [1.2, 1.5, 2.0, 3.0, 4.0, 5.0] %}
--- The headlines under other rules, so that what depends on a rule can be seen: hits of total by RAID group.
--- Grain: variant, id, kind, cluster_id.
+-- The headlines under other rules: hits of total by RAID group. Grain: variant, id, kind, cluster_id.
 {%- set slow, mild = edge_name(var('study_edges')[1]), edge_name(var('study_edges')[0]) %}
 {#- how slowdowns are made otherwise: variant, and how the columns of int_variant_days begin that count it -#}
 {%- set made_otherwise = [
