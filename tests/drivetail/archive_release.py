@@ -24,6 +24,8 @@ HERE = Path(__file__).parent
 FIRST = datetime(2026, 1, 5)
 STRETCHES = ((range(20, 30), {"a": 250}), (range(46 * 24, 46 * 24 + 4), {"b": 300}))
 """Hours since FIRST, and the latencies (microseconds) of the drives that are slow in them; the others have 100."""
+PUBLISHED = ("plan.root", "raw.publication", "marts.publication", "marts.dim_drives")
+"""The relations of the publication that test_upgrade.py asks."""
 
 
 def drive_hours(latency_us: float = 100) -> str:
@@ -75,37 +77,28 @@ def fill(warehouse: Warehouse, delivered: Path) -> None:
     drivetail(warehouse, "ingest", "bundle", delivered / "in-ms", "--gate", exit_code=1)
 
 
-def keep_state_alone(warehouse: Warehouse) -> None:
-    """The part of the build database that an upgrade reads: the rest is the models over again, and ten times as large."""
-    whole = warehouse.build / "whole.duckdb"
-    warehouse.build_database.rename(whole)
-    with duckdb.connect(str(warehouse.build_database)) as connection:
-        connection.execute(f"attach '{whole}' as whole (read_only); create schema state")
-        query = "select table_name from duckdb_tables() where database_name = 'whole' and schema_name = 'state'"
-        for (table,) in connection.execute(query).fetchall():
-            connection.execute(f"create table state.{table} as from whole.state.{table}")
+def keep(path: Path, relations: str) -> None:
+    """Leave the relations of a database for which a condition holds: the rest is the models over again, and ten times as large."""
+    whole = path.with_name("whole.duckdb")
+    path.rename(whole)
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(f"attach '{whole}' as whole (read_only)")
+        query = f"select table_schema, table_name from information_schema.tables where table_catalog = 'whole' and {relations}"
+        for schema, table in connection.execute(query).fetchall():
+            connection.execute(f"create schema if not exists {schema}; create table {schema}.{table} as from whole.{schema}.{table}")
     whole.unlink()
 
 
-def write_out_publication(warehouse: Warehouse) -> None:
-    """The publication as text, a fifth of the file; test_upgrade.py makes the file of it, where it lies then."""
-    with duckdb.connect(str(warehouse.published), read_only=True) as connection:
-        connection.execute(f"export database '{warehouse.root / 'published'}' (format csv)")
-    curves = warehouse.root / "published/study_study_paper_curves.csv"
-    curves.write_text(curves.read_text().partition("\n")[0] + "\n")  # half of it all, and only drawn over
-    *earlier, _ = sorted(warehouse.publications.glob("*-*.json"))
-    for path in (*earlier, *warehouse.publications.glob("*.duckdb"), warehouse.published):
-        path.unlink()
-
-
 def archive(release: str) -> Path:
-    """Returns: the file."""
     path = HERE / f"warehouse-of-{release}.tar.xz"
     with tempfile.TemporaryDirectory() as folder:
         warehouse = Warehouse(Path(folder) / "warehouse")
         fill(warehouse, Path(folder) / "delivered")
-        keep_state_alone(warehouse)
-        write_out_publication(warehouse)
+        *earlier, last = sorted(warehouse.publications.glob("*-*.json"))
+        for path in (*earlier, *(record.with_suffix(".duckdb") for record in earlier), warehouse.published):
+            path.unlink(missing_ok=True)
+        keep(warehouse.build_database, "table_schema = 'state'")
+        keep(last.with_suffix(".duckdb"), f"table_schema || '.' || table_name in {PUBLISHED}")
         for name in ("build/logs", "build/dbt", "docs"):  # the next command writes them again
             shutil.rmtree(warehouse.root / name, ignore_errors=True)
         with tarfile.open(path, "w:xz", preset=9) as tar:
