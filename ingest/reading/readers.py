@@ -12,10 +12,11 @@ import io
 import json
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
@@ -24,7 +25,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from ingest.contract.errors import UnreadableFile
 from ingest.contract.fleet import TEXT, Layout
@@ -37,12 +38,14 @@ TABLE_NAME = r".*\.(parquet|(csv|ndjson)(\.gz|\.zst)?)"
 # larger chunks are slower: their memory goes back to the system and is cleared again for the next one
 CHUNK_ROWS = 500_000
 BLOCK_BYTES = 64 << 20
+# of a block with a line that is broken: as much of it is read line by line
+PIECE_BYTES = 1 << 20
 LONGEST_LINE_BYTES = 256 << 20
 SHOWN_VALUE_CHARS = 200
 # A quoted value may span lines; beyond this many the quote is taken for one that was never closed.
 LONGEST_QUOTED_LINES = 100
 MOST_DIGITS = 20
-NESTED, NOT_UTF8 = "a nested value, expected one text or number", "not valid UTF-8"
+NESTED, NOT_UTF8, UNCLOSED = "a nested value, expected one text or number", "not valid UTF-8", "a quote is not closed"
 HALF_A_PAIR, TWICE = "it contains half a surrogate pair, which is not valid text", "the record has this key twice; write it once"
 """Why a text of JSON cannot be kept as it is."""
 
@@ -344,10 +347,9 @@ def _read_csv(path: Path, layout: Layout, notes: list[str]) -> Iterator[RawChunk
         raise UnreadableFile(f"the first line is not a CSV header in UTF-8 ({one_line(error)})") from error
     columns = contract_columns(header, layout, notes)
     parser = _CsvParser(columns, len(header))
-    yield from parser.parse(body, last=False)
-    for block in blocks:
-        yield from parser.parse(block, last=False)
-    yield from parser.parse(b"", last=True)
+    for block in chain([body], blocks):
+        yield from parser.parse(block)
+    yield from parser.end()
 
 
 class _CsvParser:
@@ -358,133 +360,100 @@ class _CsvParser:
         self.rows_done = 0
         self.rest = b""
 
-    def parse(self, block: bytes, last: bool) -> Iterator[RawChunk]:
-        block = self.rest + block
-        self.rest = b""
-        if not block.strip(b"\r\n"):
-            return
-        if b'"' in block and _has_open_quote(block):
-            chunk = self._by_line(block, last)
-        elif (fast := self._fast(block)) is not None:
-            chunk = fast
+    def parse(self, block: bytes) -> Iterator[RawChunk]:
+        """A block that cannot be read at once is read in pieces, and a piece that cannot line by line: one bad line costs one row."""
+        chunks = []
+        if (whole_block := self._fast(self.rest + block)) is not None:
+            chunks = [whole_block]
         else:
-            # Arrow can set a ragged row aside but not one that is no UTF-8
-            chunk = self._by_row(block) if _is_utf8(block) else self._by_line(block, last)
-        if chunk.delivered:
-            self.rows_done += chunk.delivered
+            lines = io.BytesIO(block)
+            while piece := lines.read(PIECE_BYTES) + lines.readline():
+                piece = self.rest + piece
+                chunks.append(self._fast(piece) or self._by_line(piece))
+        if any(chunk.delivered for chunk in chunks):
+            yield RawChunk(pl.concat([chunk.frame for chunk in chunks]), [row for chunk in chunks for row in chunk.broken])
+
+    def end(self) -> Iterator[RawChunk]:
+        """The rows that the last block left."""
+        if (chunk := self._by_line(self.rest, is_last=True)).delivered:
             yield chunk
 
-    def _names(self) -> list[str]:
-        return [self.columns.get(position, f"\0{position}") for position in range(self.width)]
-
-    def _fast(self, block: bytes) -> RawChunk | None:
-        """The whole block at once; None where any row has a wrong number of fields or bytes that are not UTF-8."""
+    def _fast(self, text: bytes) -> RawChunk | None:
+        """All lines at once; None where any has a wrong number of fields, bytes that are not UTF-8, or a quote that it does not close."""
+        if not text.strip(b"\r\n") or _has_open_quote(text):
+            return None
         try:
-            table = self._arrow(block, pa_csv.ParseOptions(), threads=True)
+            table = pa_csv.read_csv(
+                io.BytesIO(text),
+                read_options=pa_csv.ReadOptions(
+                    column_names=[self.columns.get(position, f"\0{position}") for position in range(self.width)], block_size=4 << 20
+                ),
+                convert_options=pa_csv.ConvertOptions(
+                    column_types={name: pa.string() for name in self.columns.values()},
+                    include_columns=list(self.columns.values()),
+                    null_values=[""],
+                    strings_can_be_null=True,
+                ),
+            )
         except pa.ArrowInvalid:
             return None
-        return RawChunk(self._frame(table, np.arange(self.rows_done + 1, self.rows_done + table.num_rows + 1)))
-
-    def _arrow(self, block: bytes, options: pa_csv.ParseOptions, threads: bool) -> pa.Table:
-        return pa_csv.read_csv(
-            io.BytesIO(block),
-            read_options=pa_csv.ReadOptions(
-                column_names=self._names(), use_threads=threads, block_size=(4 << 20) if threads else len(block) + 1
-            ),
-            parse_options=options,
-            convert_options=pa_csv.ConvertOptions(
-                column_types={name: pa.string() for name in self.columns.values()},
-                include_columns=list(self.columns.values()),
-                null_values=[""],
-                strings_can_be_null=True,
-            ),
+        self.rest = b""
+        return self._chunk(
+            {name: pl.from_arrow(table[name]) for name in self.columns.values()}, np.arange(1, table.num_rows + 1) + self.rows_done, []
         )
 
-    def _by_row(self, block: bytes) -> RawChunk:
-        """The block with the rows set aside that have a wrong number of fields."""
-        ragged: list[BrokenRow] = []
+    def _chunk(self, columns: Mapping[str, Any], row_nos: ArrayLike, broken: list[BrokenRow]) -> RawChunk:
+        schema = {**dict.fromkeys(columns, TEXT), "row_no": pl.Int64()}
+        chunk = RawChunk(pl.DataFrame({**columns, "row_no": row_nos}, schema=schema), broken)
+        self.rows_done += chunk.delivered
+        return chunk
 
-        def set_aside(row: Any) -> str:
-            reason = f"{row.actual_columns} fields, expected {row.expected_columns}"
-            ragged.append(BrokenRow(self.rows_done + row.number, reason, None, row.text[:SHOWN_VALUE_CHARS]))
-            return "skip"
-
-        table = self._arrow(block, pa_csv.ParseOptions(invalid_row_handler=set_aside), threads=False)
-        total = table.num_rows + len(ragged)
-        kept = np.setdiff1d(np.arange(self.rows_done + 1, self.rows_done + total + 1), [row.row_no for row in ragged])
-        return RawChunk(self._frame(table, kept), ragged)
-
-    def _frame(self, table: pa.Table, row_nos: NDArray[np.int64]) -> pl.DataFrame:
-        columns = [pl.Series(name, pl.from_arrow(table[name])) for name in self.columns.values()]
-        return pl.DataFrame([*columns, pl.Series("row_no", row_nos, dtype=pl.Int64)])
-
-    def _by_line(self, block: bytes, last: bool) -> RawChunk:
-        """Line by line, for a block with a quote that a line does not close: the slow way, one bad line costs one row."""
-        lines = block.split(b"\n")
-        if not lines[-1]:
-            lines.pop()
+    def _by_line(self, text: bytes, is_last: bool = False) -> RawChunk:
+        lines = text.removesuffix(b"\n").split(b"\n")
+        self.rest = b""
         rows: list[list[str]] = []
         row_nos: list[int] = []
         broken: list[BrokenRow] = []
-        at, row_no = 0, self.rows_done
+        at = 0
         while at < len(lines):
             if not lines[at].strip(b"\r"):
                 at += 1
                 continue
             taken, fields = self._record(lines, at)
-            if fields is None and not last and len(lines) - at <= LONGEST_QUOTED_LINES and lines[at].count(b'"') % 2:
+            if fields == UNCLOSED and not is_last and len(lines) - at <= LONGEST_QUOTED_LINES:
                 self.rest = b"\n".join(lines[at:]) + b"\n"  # its end may be in the next block
                 break
-            row_no += 1
-            if fields is None:
-                text = lines[at].decode("utf-8", "replace").rstrip("\r")
-                broken.append(BrokenRow(row_no, self._fault(lines[at]), None, text[:SHOWN_VALUE_CHARS]))
+            row_no = self.rows_done + len(rows) + len(broken) + 1
+            if isinstance(fields, str):
+                shown = lines[at].decode("utf-8", "replace").rstrip("\r")
+                broken.append(BrokenRow(row_no, fields, None, shown[:SHOWN_VALUE_CHARS]))
             else:
                 rows.append(fields)
                 row_nos.append(row_no)
             at += taken
-        columns = {name: [row[position] or None for row in rows] for position, name in self.columns.items()}
-        frame = pl.DataFrame({**columns, "row_no": row_nos}, schema={**dict.fromkeys(columns, TEXT), "row_no": pl.Int64()})
-        return RawChunk(frame, broken)
+        return self._chunk({name: [row[at] or None for row in rows] for at, name in self.columns.items()}, row_nos, broken)
 
-    def _record(self, lines: list[bytes], at: int) -> tuple[int, list[str] | None]:
-        """The record that starts at a line: how many lines it takes and its fields, None where it cannot be read."""
-        try:
-            text = lines[at].decode("utf-8").rstrip("\r")
-            if lines[at].count(b'"') % 2 == 0:
-                fields = _split(text)
-                return 1, fields if len(fields) == self.width else None
-            for end in range(at + 1, min(at + LONGEST_QUOTED_LINES, len(lines))):
-                text += "\n" + lines[end].decode("utf-8").rstrip("\r")
-                if lines[end].count(b'"') % 2:
-                    fields = _split(text)
-                    return (end - at + 1, fields) if len(fields) == self.width else (1, None)
-        except (UnicodeDecodeError, csv.Error):
-            pass
-        return 1, None
+    def _record(self, lines: list[bytes], at: int) -> tuple[int, list[str] | str]:
+        """The record that starts at a line: how many lines it takes and its fields, or why it cannot be read."""
+        if lines[at].count(b'"') % 2 == 0:
+            return 1, self._fields(lines[at : at + 1])
+        for end in range(at + 1, min(at + LONGEST_QUOTED_LINES, len(lines))):
+            if lines[end].count(b'"') % 2:
+                fields = self._fields(lines[at : end + 1])
+                return (1, UNCLOSED) if isinstance(fields, str) else (end - at + 1, fields)
+        return 1, UNCLOSED
 
-    def _fault(self, line: bytes) -> str:
-        if line.count(b'"') % 2:
-            return "a quote is not closed"
+    def _fields(self, lines: list[bytes]) -> list[str] | str:
+        csv.field_size_limit(LONGEST_LINE_BYTES)
         try:
-            return f"{len(_split(line.decode('utf-8')))} fields, expected {self.width}"
+            text = b"\n".join(line.rstrip(b"\r") for line in lines).decode("utf-8")
+            # as Arrow reads a line; of several lines not every one may belong to the record
+            fields = next(csv.reader(io.StringIO(text, newline=""), strict=len(lines) > 1), [])
         except UnicodeDecodeError:
             return NOT_UTF8
         except csv.Error as error:
             return f"not a CSV line: {one_line(error)}"
-
-
-def _split(text: str) -> list[str]:
-    csv.field_size_limit(LONGEST_LINE_BYTES)
-    return next(csv.reader(io.StringIO(text, newline=""), strict=True), [])
-
-
-def _is_utf8(block: bytes) -> bool:
-    try:
-        block.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return True
+        return fields if len(fields) == self.width else f"{len(fields)} fields, expected {self.width}"
 
 
 def _has_open_quote(block: bytes) -> bool:
@@ -496,6 +465,8 @@ def _has_open_quote(block: bytes) -> bool:
     return bool((before % 2).any() or len(quotes) % 2)
 
 
+    if b'"' not in block:
+        return False
 # NDJSON ----------------------------------------------------------------------------------------------------------
 
 
