@@ -216,10 +216,14 @@ class Landing:
             serials = [rows.filter(pl.col("alias").is_in(names.implode()))["drive_id"] for rows in self.tables["drive_aliases"]]
             drives = pl.concat([names, *serials]).unique().implode()
             self.tables["drives"] = [rows.filter(pl.col("drive_id").is_in(drives)) for rows in self.tables["drives"]]
+        self.turn_away(broken)
+
+    def turn_away(self, rows: pl.DataFrame) -> None:
+        """Reject delivered rows that were counted as accepted: file_no, row_no, reason, column, value."""
         by_no = self.by_no
-        for (file_no,), rows in broken.partition_by("file_no", as_dict=True, maintain_order=True).items():
-            by_no[file_no].rows_accepted -= rows.height
-            self.reject(by_no[file_no], rows.select(pl.col("row_no").alias("row"), "reason", "column", "value"))
+        for (file_no,), of_file in rows.partition_by("file_no", as_dict=True, maintain_order=True).items():
+            by_no[file_no].rows_accepted -= of_file.height
+            self.reject(by_no[file_no], of_file.select(pl.col("row_no").alias("row"), "reason", "column", "value"))
 
     def _drop_samples_of(self, broken: pl.DataFrame) -> None:
         """Take back what was measured within drive-hours that are rejected (file_no, row_no)."""

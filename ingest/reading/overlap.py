@@ -1,4 +1,4 @@
-"""Files of one host that overlap: what was measured once counts once."""
+"""Files of one host that overlap: what was measured once counts once, in the file that it came in."""
 
 from __future__ import annotations
 
@@ -29,3 +29,9 @@ def take_back(lost: pl.DataFrame, results: dict[int, FileResult], count: str) ->
     for file_no, number in lost.group_by("file_no").len().iter_rows():
         results[file_no].rows_accepted -= number
         setattr(results[file_no], count, getattr(results[file_no], count) + number)
+
+
+def behind(samples: pl.DataFrame, records: pl.DataFrame, key: list[str]) -> pl.DataFrame:
+    """How many delivered rows (`file_no`) stand behind each rolled-up record, as `Landing.count_samples` takes it; `key`: of the record."""
+    counts = samples.group_by(*key, pl.col("file_no").alias("of_file_no")).agg(pl.len().cast(pl.Int64).alias("samples"))
+    return counts.join(records.select(*key, "file_no", "row_no"), on=key).select("file_no", "row_no", "of_file_no", "samples")

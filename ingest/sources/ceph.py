@@ -25,7 +25,7 @@ from ingest.reading.devices import drive_of, is_whole_drive
 from ingest.reading.devices import host_of as host_of_target
 from ingest.reading.files import FileResult, SourceFile, named
 from ingest.reading.hosts import drive_device, host_of, looks, read_text, spans
-from ingest.reading.overlap import each_once
+from ingest.reading.overlap import behind, each_once
 from ingest.reading.parse import completed
 from ingest.reading.readers import count_in, whole
 from ingest.sources.prometheus import forget as forget
@@ -308,12 +308,9 @@ def _stage_inventory(drives: pl.DataFrame, places: pl.DataFrame, landing: Landin
 
 def _stage_hours(perf: pl.DataFrame, landing: Landing) -> None:
     """Drive-hours: the mean over the looks of an hour at all OSDs of a drive. An OSD that has done nothing is at 0, which is no latency."""
-    unnamed = perf.filter(pl.col("device").is_null())
     reason = "nothing says which drive the OSD is on; add `ceph osd metadata -f json` to the files of the call"
-    for (file_no,), rows in unnamed.partition_by("file_no", as_dict=True).items():
-        result = landing.by_no[file_no]
-        result.rows_accepted -= rows.height
-        landing.reject(result, rejections((row, reason, "id", f"osd.{osd}") for row, osd in rows.select("row_no", "osd").iter_rows()))
+    unnamed = perf.filter(pl.col("device").is_null()).with_columns(pl.concat_str(pl.lit("osd."), "osd").alias("value"))
+    landing.turn_away(unnamed.with_columns(pl.lit(reason).alias("reason"), pl.lit("id").alias("column")))
     named = perf.filter(pl.col("device").is_not_null()).sort("drive_id", "at", "file_no", "row_no")
     gap = (pl.col("at") - pl.col("at").shift(1).over("drive_id")).dt.total_seconds()
     # an instant on the hour ends the hour before
@@ -330,8 +327,7 @@ def _stage_hours(perf: pl.DataFrame, landing: Landing) -> None:
     )
     counts = named.group_by("drive_id", "hour_utc", pl.col("file_no").alias("of_file_no")).agg(pl.len().cast(pl.Int64).alias("samples"))
     landing.accept("drive_hours", completed(hours, "drive_hours"), None)
-    behind = counts.join(hours.select("drive_id", "hour_utc", "file_no", "row_no"), on=["drive_id", "hour_utc"])
-    landing.count_samples(behind.select("file_no", "row_no", "of_file_no", "samples"))
+    landing.count_samples(behind(named, hours, ["drive_id", "hour_utc"]))
 
 
 def _runs(works: pl.DataFrame, seen: pl.DataFrame) -> pl.DataFrame:

@@ -17,7 +17,7 @@ from ingest.reading.batches import Batch, Rejection, rejections
 from ingest.reading.devices import head_of, is_hidden_path, is_no_drive, is_path, is_whole_drive, known_by_device
 from ingest.reading.files import FileResult, SourceFile, named
 from ingest.reading.hosts import host_of, looks, read_text
-from ingest.reading.overlap import take_back
+from ingest.reading.overlap import behind, take_back
 from ingest.reading.parse import completed
 from ingest.reading.resolution import HOUR_SECONDS, as_samples, seconds_of
 
@@ -159,13 +159,7 @@ def with_paths(intervals: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 def roll_up(intervals: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Intervals -> drive-hours, and the lines behind each."""
     hours = totals(intervals, HOUR_SECONDS)
-    counts = (
-        intervals.group_by("host", "device", "hour", pl.col("file_no").alias("of_file_no"))
-        .agg(pl.len().cast(pl.Int64).alias("samples"))
-        .join(hours.select("host", "device", pl.col("span").alias("hour"), "file_no", "row_no"), on=["host", "device", "hour"])
-        .select("file_no", "row_no", "of_file_no", "samples")
-    )
-    return completed(hours, "drive_hours"), counts
+    return completed(hours, "drive_hours"), behind(intervals, hours.rename({"span": "hour"}), ["host", "device", "hour"])
 
 
 def totals(intervals: pl.DataFrame, seconds: int) -> pl.DataFrame:

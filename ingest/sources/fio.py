@@ -21,7 +21,7 @@ import polars as pl
 
 from ingest.contract.errors import UnreadableFile
 from ingest.raw.store import Delivery, drive_hour_files, table_files
-from ingest.reading.batches import REJECTION, Batch, rejections
+from ingest.reading.batches import Batch, rejections
 from ingest.reading.devices import is_whole_drive
 from ingest.reading.files import FileResult, SourceFile, named
 from ingest.reading.hosts import drive_device
@@ -73,9 +73,7 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     if not disks.height:
         return
     placed, late = place(disks, landing.staged.deliveries)
-    for (file_no,), rows in late.partition_by("file_no", as_dict=True).items():
-        landing.by_no[file_no].rows_accepted -= rows.height
-        landing.reject(landing.by_no[file_no], rows.select(*REJECTION))
+    landing.turn_away(late)
     if not placed.height:
         return
     landing.accept("drives", _drives(placed), None)
@@ -261,7 +259,7 @@ def _shown(value: Any) -> str:
 
 
 def place(disks: pl.DataFrame, deliveries: Collection[Delivery]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Disks (columns of `_DISK`) with their `hour_utc`, and as rejections with `file_no` those that have no place any more.
+    """Disks (columns of `_DISK`) with their `hour_utc`, and those that have no place any more, as `Landing.turn_away` takes them.
 
     A run is known by its array and the time it ended. The first run of an array takes the UTC hour it ended in, every
     later one the hour after the run before it. Runs that come after others of their array have landed go on from there; one

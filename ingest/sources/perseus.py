@@ -17,7 +17,7 @@ import polars as pl
 from ingest.contract.fleet import Layout
 from ingest.reading.batches import Batch, read_table
 from ingest.reading.files import SourceFile
-from ingest.reading.overlap import take_back
+from ingest.reading.overlap import behind, take_back
 from ingest.reading.parse import Check, completed, convert, negative_checks, null_checks, split, type_checks
 from ingest.reading.readers import RawChunk, format_of
 from ingest.reading.resolution import HOUR_SECONDS, as_samples, seconds_of
@@ -121,12 +121,8 @@ def roll_up(samples: pl.DataFrame, host: str, kind: str) -> tuple[pl.DataFrame, 
     samples: disk_id, ts (unix s), throughput (bytes/s), latency (us), file_no, row_no; throughput and latency may be null.
     """
     hours, hour_no = totals(samples, host, HOUR_SECONDS)
-    counts = (
-        samples.group_by(hour_no, pl.col("file_no").alias("of_file_no"))
-        .agg(pl.len().cast(pl.Int64).alias("samples"))
-        .join(hours.select("file_no", "row_no", pl.int_range(pl.len(), dtype=pl.Int64).alias(hour_no.name)), on=hour_no.name)
-        .select("file_no", "row_no", "of_file_no", "samples")
-    )
+    numbered = hours.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias(hour_no.name))
+    counts = behind(samples.with_columns(hour_no), numbered, [hour_no.name])
     drives = hours.sort("drive_id", "hour_utc").unique("drive_id", keep="first", maintain_order=True)
     drives = drives.select(
         "drive_id",

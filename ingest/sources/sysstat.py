@@ -22,8 +22,8 @@ from ingest.reading.batches import REJECTION, Batch
 from ingest.reading.clocks import Clock, plain_time, zone_of
 from ingest.reading.devices import head_of, is_cut_off, is_hidden_path, is_path, is_whole_drive, known_by_device
 from ingest.reading.files import FileResult, SourceFile, named
-from ingest.reading.overlap import each_once, take_back
-from ingest.reading.parse import completed
+from ingest.reading.overlap import behind, each_once, take_back
+from ingest.reading.parse import HOUR_US, completed
 from ingest.reading.readers import SHOWN_VALUE_CHARS, text_blocks, whole
 from ingest.reading.resolution import HOUR_SECONDS, as_samples, seconds_of
 from ingest.reading.text import one_line, utf8
@@ -109,10 +109,10 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     if not intervals.height:
         return
     used, unused = of_one_tool(with_paths(intervals))
-    hours, behind = roll_up(used)
+    hours, counts = roll_up(used)
     take_back(unused, landing.by_no, "rows_superseded")
     landing.accept("drives", known_by_device(intervals.sort("host", "device", "ends", "file_no", "row_no")), None)
-    landing.count_samples(behind)
+    landing.count_samples(counts)
     landing.accept("drive_hours", completed(hours, "drive_hours"), None)
     if seconds is not None:
         # a second more, because times are whole seconds; a longer interval says nothing of so short a time
@@ -162,12 +162,7 @@ def roll_up(used: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     hours = totals(used, HOUR_SECONDS)
     first = hours.select("host", "device", "hour_utc", pl.col("file_no").alias("hour_file_no"), pl.col("row_no").alias("hour_row_no"))
     named = used.with_columns((pl.col("hour") * HOUR_US).cast(pl.Datetime("us")).alias("hour_utc"))
-    behind = (
-        named.join(first, on=["host", "device", "hour_utc"])
-        .group_by(pl.col("hour_file_no").alias("file_no"), pl.col("hour_row_no").alias("row_no"), pl.col("file_no").alias("of_file_no"))
-        .agg(pl.len().cast(pl.Int64).alias("samples"))
-    )
-    return hours, behind
+    return hours, behind(named, hours, ["host", "device", "hour_utc"])
 
 
 def totals(used: pl.DataFrame, seconds: int) -> pl.DataFrame:

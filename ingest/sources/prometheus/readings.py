@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from ingest.reading.devices import head_of, host_of, is_path
-from ingest.reading.parse import Check
+from ingest.reading.overlap import behind
+from ingest.reading.parse import HOUR_US, Check
 
-HOUR_US = 3_600_000_000
 # As far back as Prometheus itself looks for a sample (--query.lookback-delta). An increment that began earlier than this
 # before its hour may belong to hours without a scrape, so it counts for none.
 LOOKBACK_US = 300_000_000
@@ -128,25 +128,16 @@ def roll_up(readings: pl.DataFrame, sample_seconds: int | None = None) -> Rolled
         (pl.col("drive_id").n_unique().over("host", "device", "hour") > 1).alias("is_swapped"),
     )
     hours, paths = _with_paths(_best(_totals(steps.with_columns(pl.col("hour").alias("span")))))
-    used = pl.concat(
-        [each.select("host", "device", "drive_id", "path", pl.col("span").alias("hour"), "file_no", "row_no") for each in (hours, paths)]
-    )
-    kept = steps.join(used, on=["host", "device", "drive_id", "path", "hour"], suffix="_of_hour")
-    behind = (
-        kept.group_by(
-            pl.col("file_no_of_hour").alias("file_no"), pl.col("row_no_of_hour").alias("row_no"), pl.col("file_no").alias("of_file_no")
-        )
-        .agg(pl.len().cast(pl.Int64).alias("samples"))
-        .select("file_no", "row_no", "of_file_no", "samples")
-    )
+    place = [*DRIVE, "drive_id", "hour"]
+    used = pl.concat([hours, paths]).rename({"span": "hour"}).select(*place, "file_no", "row_no")
+    counts = behind(steps, used, place)
     # a path that gave no increment in an hour, such as the first reading of all, is never the one left out
-    rest = steps.filter("counts").join(used, on=["host", "device", "drive_id", "path", "hour"], how="anti")
-    unused = rest.select("file_no")
+    unused = steps.filter("counts").join(used, on=place, how="anti").select("file_no")
     periods = _periods(readings)
-    samples = None if sample_seconds is None else _samples(kept.drop("file_no_of_hour", "row_no_of_hour"), sample_seconds)
+    samples = None if sample_seconds is None else _samples(steps.join(used, on=place, how="semi"), sample_seconds)
     last = _last(readings, periods).select(columns)
     shown = periods.filter(~is_path("device"))
-    return Rolled(_records(hours, HOUR_US), _drives(shown), _aliases(shown), behind, unused, last, samples, notes)
+    return Rolled(_records(hours, HOUR_US), _drives(shown), _aliases(shown), counts, unused, last, samples, notes)
 
 
 def _samples(steps: pl.DataFrame, seconds: int) -> pl.DataFrame:
