@@ -7,23 +7,25 @@ says `TS seconds again`.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ingest.contract.errors import UnreadableFile
 from ingest.reading.devices import drive_of
 from ingest.reading.files import SourceFile
 from ingest.reading.limits import too_large
-from ingest.reading.readers import opened
+from ingest.reading.readers import opened, whole
+from ingest.reading.text import one_line
 
 T = TypeVar("T")
 MAX_BYTES = 256 << 20
 FIRST_TS, END_TS = 0, 32_503_680_000  # the years 1970 to 2999
 
-_FOLDER = re.compile(r"(.+)\.\d{8}T\d{6}Z")
+COLLECTED_FOLDER = re.compile(r"(.+)\.\d{8}T\d{6}Z")
 # pt-diskstats adds the local time for people to read
 _LOOK = re.compile(r"TS\s+(\d{1,12}(?:\.\d{1,9})?)(\s+again|\s+\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)?\s*")
 
@@ -45,7 +47,7 @@ def host_of(file: SourceFile) -> str:
     parts = file.parts
     if len(parts) < 2:
         raise UnreadableFile("the file is not in a folder that names its host; expected HOST/FILE")
-    match = _FOLDER.fullmatch(parts[-2])
+    match = COLLECTED_FOLDER.fullmatch(parts[-2])
     return match[1] if match else parts[-2]
 
 
@@ -64,6 +66,14 @@ def read_text(file: SourceFile) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UnreadableFile(f"byte {error.start} is not UTF-8; expected the text as the command prints it") from error
+
+
+def read_json(file: SourceFile, tool: str) -> Any:
+    """The JSON document of a file that a tool wrote with --json. Raises: UnreadableFile."""
+    try:
+        return json.loads(read_text(file), parse_int=whole)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise UnreadableFile(f"not JSON ({one_line(error)}); was {tool} called with --json?") from error
 
 
 def instant(seconds: float) -> datetime:

@@ -112,9 +112,16 @@ def whole(digits: str) -> int | float:
     return int(digits) if len(digits) <= MOST_DIGITS else float(digits)
 
 
-def count_in(text: str | None) -> int | None:
-    """A count that is written as text; null where the text is not one, or has more digits than any count has."""
-    return int(text) if text and text.isdecimal() and len(text) < 16 else None
+def count_in(value: Any) -> int | None:
+    """A count, which some tools write as text; null for another value, and above 2^53."""
+    if isinstance(value, str) and value.isdecimal() and len(value) <= MOST_DIGITS:
+        value = int(value)
+    return value if type(value) is int and 0 <= value <= 2**53 else None
+
+
+def text_in(value: Any) -> str | None:
+    """A text of JSON without blanks around it; null for another value, and a blank one."""
+    return value.strip() or None if isinstance(value, str) else None
 
 
 def contract_columns(names: list[str], layout: Layout, notes: list[str]) -> dict[int, str]:
@@ -458,6 +465,8 @@ class _CsvParser:
 
 def _has_open_quote(block: bytes) -> bool:
     """Whether any line of the block holds an odd number of quotes, so that its record may go on in the next line."""
+    if b'"' not in block:
+        return False
     data = np.frombuffer(block, dtype=np.uint8)
     ends = np.flatnonzero(data == 10)
     quotes = np.flatnonzero(data == 34)
@@ -465,8 +474,6 @@ def _has_open_quote(block: bytes) -> bool:
     return bool((before % 2).any() or len(quotes) % 2)
 
 
-    if b'"' not in block:
-        return False
 # NDJSON ----------------------------------------------------------------------------------------------------------
 
 

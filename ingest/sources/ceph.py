@@ -27,7 +27,7 @@ from ingest.reading.files import FileResult, SourceFile, named
 from ingest.reading.hosts import drive_device, host_of, looks, read_text, spans
 from ingest.reading.overlap import behind, each_once
 from ingest.reading.parse import completed
-from ingest.reading.readers import count_in, whole
+from ingest.reading.readers import count_in, text_in, whole
 from ingest.sources.prometheus import forget as forget
 from ingest.sources.prometheus import hours_of, spool
 from ingest.sources.prometheus.client import Client, Series, server_url
@@ -168,10 +168,6 @@ def _is_osd(value: Any) -> bool:
     return type(value) is int and 0 <= value < NO_OSD
 
 
-def _text(value: Any) -> str | None:
-    return value.strip() or None if isinstance(value, str) else None
-
-
 def _perf(info: Any) -> Entry:
     stats = info.get("perf_stats") if isinstance(info, dict) else None
     if not isinstance(stats, dict) or not _is_osd(info.get("id")):
@@ -192,18 +188,18 @@ def _named(devid: str | None) -> tuple[str | None, str | None]:
 def _metadata(osd: dict[str, Any]) -> Entry:
     if not _is_osd(osd.get("id")):
         return ("no number of an OSD", "id", _shown(osd.get("id")))
-    given = _text(osd.get("bluestore_bdev_devices")) or _text(osd.get("devices")) or _text(osd.get("backend_filestore_dev_node"))
+    given = text_in(osd.get("bluestore_bdev_devices")) or text_in(osd.get("devices")) or text_in(osd.get("backend_filestore_dev_node"))
     devices = sorted({drive_device(device) for device in (given or "").split(",") if device})
-    host = _text(osd.get("hostname"))
+    host = text_in(osd.get("hostname"))
     if host is None:
         return ("the OSD names no host", "hostname", None)
     if len(devices) != 1 or not is_whole_drive(devices[0]):
         return ("the OSD is not on one drive of its own", "bluestore_bdev_devices", given)
-    ids = dict(each.split("=", 1) for each in (_text(osd.get("device_ids")) or "").split(",") if "=" in each)
+    ids = dict(each.split("=", 1) for each in (text_in(osd.get("device_ids")) or "").split(",") if "=" in each)
     model, serial = _named(ids.get(devices[0]))
     # of several OSDs of a drive each has a part
-    size = _text(osd.get("bluestore_bdev_size")) if osd.get("bluestore_bdev_dev_node") == f"/dev/{devices[0]}" else None
-    kind = _text(osd.get("bluestore_bdev_type")) or _text(osd.get("default_device_class"))
+    size = text_in(osd.get("bluestore_bdev_size")) if osd.get("bluestore_bdev_dev_node") == f"/dev/{devices[0]}" else None
+    kind = text_in(osd.get("bluestore_bdev_type")) or text_in(osd.get("default_device_class"))
     return {
         "what": DRIVE, "osd": osd["id"], "host": host, "device": devices[0], "serial": serial, "model": model,
         "kind": _KINDS.get(kind or ""), "rank": 0, "capacity_bytes": count_in(size),
@@ -211,13 +207,13 @@ def _metadata(osd: dict[str, Any]) -> Entry:
 
 
 def _listed_device(device: dict[str, Any]) -> Iterator[Entry]:
-    model, serial = _named(_text(device.get("devid")))
+    model, serial = _named(text_in(device.get("devid")))
     locations, daemons = device.get("location"), device.get("daemons")
     if not isinstance(locations, list) or not isinstance(daemons, list):
         yield ("a device without its location and daemons", "devid", _shown(device.get("devid")))
         return
     for place in locations:
-        host, name = (_text(place.get(key)) if isinstance(place, dict) else None for key in ("host", "dev"))
+        host, name = (text_in(place.get(key)) if isinstance(place, dict) else None for key in ("host", "dev"))
         for daemon in daemons:
             kind, _, number = str(daemon).partition(".")
             if kind == "osd" and host and name and number.isdecimal() and len(number) < 10:
@@ -245,13 +241,13 @@ def _places(nodes: list[Any]) -> Iterator[Entry]:
         if number not in roots:
             yield ("the OSD is below no root of the CRUSH map", "id", str(number))
         else:
-            yield {"what": PLACE, "osd": number, "place": "/".join(filter(None, (roots[number], _text(node.get("device_class")))))}
+            yield {"what": PLACE, "osd": number, "place": "/".join(filter(None, (roots[number], text_in(node.get("device_class")))))}
 
 
 def _works(groups: list[Any]) -> Iterator[Entry]:
     yield {"what": LOOK}
     for group in groups:
-        state = _text(group.get("state")) if isinstance(group, dict) else None
+        state = text_in(group.get("state")) if isinstance(group, dict) else None
         if state is None:
             yield ("a placement group without its state", "state", _shown(group.get("pgid") if isinstance(group, dict) else group))
             continue
@@ -325,7 +321,6 @@ def _stage_hours(perf: pl.DataFrame, landing: Landing) -> None:
         pl.col("raid_group_id", "is_group_guessed").last(),
         pl.col("is_alias", "file_no", "row_no").first(),
     )
-    counts = named.group_by("drive_id", "hour_utc", pl.col("file_no").alias("of_file_no")).agg(pl.len().cast(pl.Int64).alias("samples"))
     landing.accept("drive_hours", completed(hours, "drive_hours"), None)
     landing.count_samples(behind(named, hours, ["drive_id", "hour_utc"]))
 

@@ -6,17 +6,16 @@ looked: `drivetail collect` adds a key `TS` (unix seconds), as `lsblk ... | jq "
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 from ingest.contract.errors import UnreadableFile
 from ingest.reading.batches import Batch, Rejection, batch_of
 from ingest.reading.devices import is_no_drive
 from ingest.reading.files import FileResult, SourceFile, named
-from ingest.reading.hosts import host_of, instant, read_text
-from ingest.reading.readers import MOST_DIGITS, whole
-from ingest.reading.text import one_line
+from ingest.reading.hosts import host_of, instant, read_json
+from ingest.reading.readers import count_in, text_in
 
 EXPECTED = (
     "HOST/lsblk*.json, each what `lsblk --json --bytes -d -o NAME,TYPE,SERIAL,WWN,MODEL,REV,VENDOR,SIZE,ROTA,TRAN` prints, with a key TS"
@@ -28,32 +27,28 @@ _INTERFACES = {"sata": "SATA", "ata": "SATA", "sas": "SAS", "fc": "FC", "nvme": 
 def batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
     """The devices of a list. Counts are in records; a drive without a serial number is turned away."""
     host = host_of(file)
-    at, devices = _devices(read_text(file))
+    at, devices = _devices(read_json(file, "lsblk"))
     rejected: list[Rejection] = []
     drives: list[dict[str, Any]] = []
     aliases: list[dict[str, Any]] = []
     for row, device in enumerate(devices, 1):
         if not isinstance(device, dict) or device.get("type") != "disk":
             continue
-        name, serial = device.get("name"), device.get("serial")
+        name, serial = device.get("name"), text_in(device.get("serial"))
         if isinstance(name, str) and is_no_drive(name):  # lsblk calls zram0 a disk too
             continue
-        if not isinstance(name, str) or not isinstance(serial, str) or not serial.strip():
+        if not isinstance(name, str) or serial is None:
             shown = name if isinstance(name, str) else None
             rejected.append((row, "the drive has no serial number; is it behind a RAID controller, or virtual?", "serial", shown))
             continue
-        drives.append({"row_no": row, **_inventory(device, serial.strip(), host), "valid_from": at, "collected_at": at})
+        drives.append({"row_no": row, **_inventory(device, serial, host), "valid_from": at, "collected_at": at})
         names = [f"{host}/{name.replace('!', '/')}", *([f"wwn:{device['wwn']}"] if isinstance(device.get("wwn"), str) else [])]
-        aliases += [{"alias": alias, "drive_id": serial.strip(), "valid_from": at, "collected_at": at} for alias in names]
+        aliases += [{"alias": alias, "drive_id": serial, "valid_from": at, "collected_at": at} for alias in names]
     yield batch_of("drives", drives, rejected)
     yield batch_of("drive_aliases", aliases)
 
 
-def _devices(text: str) -> tuple[Any, list[Any]]:
-    try:
-        document = json.loads(text, parse_int=whole)
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise UnreadableFile(f"not JSON ({one_line(error)}); was lsblk called with --json?") from error
+def _devices(document: Any) -> tuple[datetime, list[Any]]:
     devices = document.get("blockdevices") if isinstance(document, dict) else None
     if not isinstance(devices, list):
         raise UnreadableFile("not a document of lsblk: it has no list `blockdevices`")
@@ -64,23 +59,17 @@ def _devices(text: str) -> tuple[Any, list[Any]]:
 
 
 def _inventory(device: dict[str, Any], serial: str, host: str) -> dict[str, Any]:
-    def text(name: str) -> str | None:
-        value = device.get(name)
-        return value.strip() or None if isinstance(value, str) else None
-
-    size, rotates = device.get("size"), device.get("rota")
-    if isinstance(size, str) and size.isdecimal() and len(size) <= MOST_DIGITS:  # before util-linux 2.33 every value is text
-        size = int(size)
+    rotates = device.get("rota")
     return {
         "drive_id": serial,
         "raid_group_id": host,
         # true and false are 1 and 0
         "kind": {1: "disk", "1": "disk", 0: "ssd", "0": "ssd"}.get(rotates) if isinstance(rotates, int | str) else None,
-        "vendor": text("vendor"),
-        "model": text("model"),
-        "firmware": text("rev"),
-        "capacity_bytes": size if type(size) is int and 0 <= size <= 2**53 else None,
-        "interface": _INTERFACES.get(text("tran") or ""),
+        "vendor": text_in(device.get("vendor")),
+        "model": text_in(device.get("model")),
+        "firmware": text_in(device.get("rev")),
+        "capacity_bytes": count_in(device.get("size")),  # before util-linux 2.33 every value is text
+        "interface": _INTERFACES.get(text_in(device.get("tran")) or ""),
         "host": host,
         "is_alias": False,
         "is_group_guessed": True,

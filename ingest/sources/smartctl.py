@@ -9,7 +9,6 @@ deployed_on is the day that many hours before, which the models believe last.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,9 +19,8 @@ from ingest.contract.errors import UnreadableFile
 from ingest.reading.batches import Batch, batch_of
 from ingest.reading.files import FileResult, SourceFile, named
 from ingest.reading.health import ata_name, ata_raw
-from ingest.reading.hosts import drive_device, host_of, instant, read_text
-from ingest.reading.readers import MOST_DIGITS, whole
-from ingest.reading.text import one_line
+from ingest.reading.hosts import drive_device, host_of, instant, read_json
+from ingest.reading.readers import count_in, text_in
 
 EXPECTED = (
     "HOST/*.json, each what `smartctl --json -x DEVICE` or `-l farm` prints, or nvme's latency monitor or amzn stats, with TS and device"
@@ -30,7 +28,6 @@ EXPECTED = (
 recognise = named("smartctl documents", r"(?!lsblk).*\.json")
 OPEN_FAILED = 2
 _NVME_LOGS = {"Active Bucket Counter: Bucket 0", "total_read_ops"}
-_MOST = 2**53
 # An hour of power-on time that no drive has behind it: some firmwares count in other units.
 _MOST_HOURS = 50 * 8766
 # Counters of errors the medium could not make good: reallocated and pending sectors are what the drive has cured or may cure.
@@ -45,7 +42,9 @@ _DECODED = re.compile(r"(\d{1,16})(?: \(.*\)|h\+.*)?")
 def batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
     """Contents of a document; one of a device that could not be opened is unreadable, with smartctl's own words."""
     host = host_of(file)
-    document = _document(read_text(file))
+    document = read_json(file, "smartctl")
+    if not isinstance(document, dict) or not ({"smartctl", "device", *_NVME_LOGS} & document.keys()):
+        raise UnreadableFile("not a document of smartctl: it has neither a key `smartctl` nor `device`")
     if (logged := _of_nvme(document, host)) is not None or (logged := _of_farm(document)) is not None:
         drive_id, is_alias, at, readings = logged
         common = {"read_at": at, "drive_id": drive_id, "collected_at": at, "is_alias": is_alias}
@@ -65,20 +64,9 @@ def batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
         yield batch_of("drive_events", [{**event, "is_alias": False}])
 
 
-def _document(text: str) -> dict[str, Any]:
-    try:
-        document = json.loads(text, parse_int=whole)
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise UnreadableFile(f"not JSON ({one_line(error)}); was smartctl called with --json?") from error
-    if not isinstance(document, dict) or not ({"smartctl", "device", *_NVME_LOGS} & document.keys()):
-        raise UnreadableFile("not a document of smartctl: it has neither a key `smartctl` nor `device`")
-    return document
-
-
 def _serial(document: dict[str, Any]) -> str:
-    serial = document.get("serial_number")
-    if isinstance(serial, str) and serial.strip():
-        return serial.strip()
+    if (serial := text_in(document.get("serial_number"))) is not None:
+        return serial
     said = [str(message.get("string")) for message in _list(_at(document, "smartctl", "messages")) if isinstance(message, dict)]
     status = _at(document, "smartctl", "exit_status")
     failed = isinstance(status, int) and bool(status & OPEN_FAILED)
@@ -94,8 +82,8 @@ Logged = tuple[str, bool, datetime, list[tuple[str, int]]]
 
 def _of_farm(document: dict[str, Any]) -> Logged | None:
     """Seagate's field accessible reliability metrics, where they come without the rest; null for another document."""
-    serial = _text(_at(document, "seagate_farm_log", "page_1_drive_information", "serial_number"))
-    if serial is None or _text(document.get("serial_number")) is not None:
+    serial = text_in(_at(document, "seagate_farm_log", "page_1_drive_information", "serial_number"))
+    if serial is None or text_in(document.get("serial_number")) is not None:
         return None
     return serial, False, _written(document), list(_farm(document))
 
@@ -108,7 +96,7 @@ def _farm(document: dict[str, Any]) -> Iterator[tuple[str, int]]:
     ):
         log = _at(document, "seagate_farm_log", page)
         for name, value in log.items() if isinstance(log, dict) else ():
-            if re.fullmatch(wanted, name) and (number := _count(value)) is not None:
+            if re.fullmatch(wanted, name) and (number := count_in(value)) is not None:
                 yield f"farm_{name}", number
 
 
@@ -119,7 +107,7 @@ def _of_nvme(document: dict[str, Any], host: str) -> Logged | None:
     """
     if not _NVME_LOGS & document.keys():
         return None
-    device, seconds = _text(document.get("device")), document.get("TS")
+    device, seconds = text_in(document.get("device")), document.get("TS")
     if device is None or type(seconds) is not int:
         raise UnreadableFile('no keys TS and device: add them with `jq ".TS = $(date +%s) | .device = \\"nvme0n1\\""`')
     found: list[tuple[str, int | None]] = []
@@ -128,11 +116,11 @@ def _of_nvme(document: dict[str, Any], host: str) -> Logged | None:
         if match := re.fullmatch(r"Active (Bucket Counter|Measured Latency): Bucket (\d)", name):
             unit = "count" if match[1] == "Bucket Counter" else "ms"
             found += [
-                (f"ocp_bucket_{match[2]}_{way.lower()}_{unit}", _count(number))
+                (f"ocp_bucket_{match[2]}_{way.lower()}_{unit}", count_in(number))
                 for way, number in (value.items() if isinstance(value, dict) else ())
             ]
         elif re.fullmatch(r"(total|ebs|ec2|instance_store)_\w+", name):  # as CloudWatch names them
-            found.append((f"{volume}_{name.removeprefix(f'{volume}_').replace('ec2_instance_ebs_', 'ec2_instance_')}", _count(value)))
+            found.append((f"{volume}_{name.removeprefix(f'{volume}_').replace('ec2_instance_ebs_', 'ec2_instance_')}", count_in(value)))
     return f"{host}/{drive_device(device)}", True, instant(seconds), [(name, value) for name, value in found if value is not None]
 
 
@@ -154,32 +142,23 @@ def _at(document: dict[str, Any], *path: str) -> Any:
     return value
 
 
-def _text(value: Any) -> str | None:
-    return value.strip() or None if isinstance(value, str) else None
-
-
-def _count(value: Any) -> int | None:
-    """A count, which old versions write as text; null where the text is not a count."""
-    if isinstance(value, str) and value.isdecimal() and len(value) <= MOST_DIGITS:
-        value = int(value)
-    return value if type(value) is int and 0 <= value <= _MOST else None
-
-
 def _inventory(document: dict[str, Any], serial: str, host: str) -> dict[str, Any]:
     at = _written(document)
-    rotation = _count(document.get("rotation_rate"))
+    rotation = count_in(document.get("rotation_rate"))
     protocol = _at(document, "device", "protocol")
-    hours = _count(_at(document, "power_on_time", "hours"))
+    hours = count_in(_at(document, "power_on_time", "hours"))
     is_disk = bool(rotation)
     return {
         "drive_id": serial,
         "raid_group_id": host,
         # SCSI leaves the rate out where it is unknown; ATA and NVMe only where nothing turns
         "kind": "disk" if is_disk else None if protocol == "SCSI" and rotation is None else "ssd",
-        "vendor": _text(document.get("scsi_vendor")) or _text(document.get("vendor")),
-        "model": _text(document.get("model_name")) or _text(document.get("scsi_model_name")),
-        "firmware": _text(document.get("firmware_version")) or _text(document.get("scsi_revision")) or _text(document.get("revision")),
-        "capacity_bytes": _count(_at(document, "user_capacity", "bytes")) or _count(document.get("nvme_total_capacity")),
+        "vendor": text_in(document.get("scsi_vendor")) or text_in(document.get("vendor")),
+        "model": text_in(document.get("model_name")) or text_in(document.get("scsi_model_name")),
+        "firmware": text_in(document.get("firmware_version"))
+        or text_in(document.get("scsi_revision"))
+        or text_in(document.get("revision")),
+        "capacity_bytes": count_in(_at(document, "user_capacity", "bytes")) or count_in(document.get("nvme_total_capacity")),
         "rpm": rotation if is_disk else None,
         "interface": _interface(document, protocol),
         "host": host,
@@ -192,7 +171,7 @@ def _inventory(document: dict[str, Any], serial: str, host: str) -> dict[str, An
 
 def _interface(document: dict[str, Any], protocol: Any) -> str | None:
     if protocol == "SCSI":
-        transport = _text(_at(document, "scsi_transport_protocol", "name")) or ""
+        transport = text_in(_at(document, "scsi_transport_protocol", "name")) or ""
         return "SAS" if transport.startswith("SAS") else "FC" if transport.startswith("Fibre") else None
     return {"ATA": "SATA", "NVMe": "NVMe"}.get(protocol) if isinstance(protocol, str) else None
 
@@ -203,14 +182,14 @@ def _aliases(document: dict[str, Any], serial: str, host: str, at: Any) -> list[
     A controller `nvme0` is named as it is: the number of its namespace may be another's.
     """
     names = []
-    device, kind = _text(_at(document, "device", "name")), _text(_at(document, "device", "type")) or ""
-    shown = _text(_at(document, "device", "info_name")) or ""
+    device, kind = text_in(_at(document, "device", "name")), text_in(_at(document, "device", "type")) or ""
+    shown = text_in(_at(document, "device", "info_name")) or ""
     if device and not _BEHIND.search(kind) and not _BEHIND_SHOWN.search(shown):
         names.append(f"{host}/{drive_device(device)}")
-    naa, oui, number = (_count(_at(document, "wwn", part)) for part in ("naa", "oui", "id"))
+    naa, oui, number = (count_in(_at(document, "wwn", part)) for part in ("naa", "oui", "id"))
     if naa is not None and oui is not None and number is not None:
         names.append(f"wwn:0x{naa:x}{oui:06x}{number:09x}")
-    elif (unit := _text(document.get("logical_unit_id"))) is not None:
+    elif (unit := text_in(document.get("logical_unit_id"))) is not None:
         names.append(f"wwn:{unit.lower()}")
     return [{"alias": name, "drive_id": serial, "valid_from": at, "collected_at": at} for name in names]
 
@@ -225,24 +204,24 @@ def _health(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
     # smartctl's own reading of an attribute counts before the raw value, in which vendors pack more than one number
     stated = {
-        "power_on_hours": _count(_at(document, "power_on_time", "hours")),
-        "temperature_celsius": _count(_at(document, "temperature", "current")),
+        "power_on_hours": count_in(_at(document, "power_on_time", "hours")),
+        "temperature_celsius": count_in(_at(document, "temperature", "current")),
     }
     for row in _list(_at(document, "ata_smart_attributes", "table")):
-        number = _count(row.get("id")) if isinstance(row, dict) else None
+        number = count_in(row.get("id")) if isinstance(row, dict) else None
         if number is not None:
-            name = ata_name(number, _text(row.get("name")))
-            decoded = _DECODED.fullmatch(_text(_at(row, "raw", "string")) or "")
-            raw = _count(decoded[1]) if decoded else ata_raw(number, _count(_at(row, "raw", "value")))
-            say(name, raw if stated.get(name) is None else stated[name], _count(row.get("value")))
+            name = ata_name(number, text_in(row.get("name")))
+            decoded = _DECODED.fullmatch(text_in(_at(row, "raw", "string")) or "")
+            raw = count_in(decoded[1]) if decoded else ata_raw(number, count_in(_at(row, "raw", "value")))
+            say(name, raw if stated.get(name) is None else stated[name], count_in(row.get("value")))
     logs = {"": _at(document, "nvme_smart_health_information_log")}
     logs |= {f"{way}_": _at(document, "scsi_error_counter_log", way) for way in ("read", "write", "verify")}
     for prefix, log in logs.items():
         for name, value in log.items() if isinstance(log, dict) else ():
-            say("temperature_celsius" if name == "temperature" else prefix + name, _count(value))
+            say("temperature_celsius" if name == "temperature" else prefix + name, count_in(value))
     for name, value in _farm(document):
         say(name, value)
-    say("grown_defect_list", _count(document.get("scsi_grown_defect_list")))
+    say("grown_defect_list", count_in(document.get("scsi_grown_defect_list")))
     for name, value in stated.items():
         say(name, value)
     yield from found.values()
@@ -250,10 +229,12 @@ def _health(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _media_errors(document: dict[str, Any]) -> int:
     """Errors the medium could not make good, as far as the drive has counted them over its life."""
-    nvme = _count(_at(document, "nvme_smart_health_information_log", "media_errors")) or 0
-    scsi = sum(_count(_at(document, "scsi_error_counter_log", way, "total_uncorrected_errors")) or 0 for way in ("read", "write", "verify"))
+    nvme = count_in(_at(document, "nvme_smart_health_information_log", "media_errors")) or 0
+    scsi = sum(
+        count_in(_at(document, "scsi_error_counter_log", way, "total_uncorrected_errors")) or 0 for way in ("read", "write", "verify")
+    )
     ata = 0
     for attribute in _list(_at(document, "ata_smart_attributes", "table")):
         if isinstance(attribute, dict) and attribute.get("id") in _ATA_MEDIA_ERRORS:
-            ata = max(ata, _count(_at(attribute, "raw", "value")) or 0)
+            ata = max(ata, count_in(_at(attribute, "raw", "value")) or 0)
     return max(nvme, scsi, ata)
