@@ -60,14 +60,8 @@ def hidden_finding(by_host: Mapping[str, Sequence[str]]) -> list[Finding]:
     shown = some_of([f"{host} ({', '.join(sorted(devices))})" for host, devices in sorted(by_host.items())])
     count = sum(map(len, by_host.values()))
     said = f"{count_of(count, 'logical drive')} of a RAID controller, so the drives behind it are not visible: {shown}"
-    return [
-        Finding(
-            "hidden",
-            WEAK,
-            said,
-            "no mapping can show them; have the controller pass the drives through (HBA or JBOD mode), or leave these out",
-        )
-    ]
+    todo = "no mapping can show them; have the controller pass the drives through (HBA or JBOD mode), or leave these out"
+    return [Finding("hidden", WEAK, said, todo)]
 
 
 def by_host(hosts: Sequence[str]) -> str:
@@ -99,16 +93,10 @@ def group_findings(groups: dict[str, int], guessed: int, least: int) -> list[Fin
     else:
         found.append(Finding("groups", OK, f"{count_of(drives, 'drive')} in {count_of(len(groups), 'group')}"))
     if small:
+        alone = count_of(sum(groups[group] for group in small), "drive")
+        few = f"{len(small)} of {len(groups)} groups have fewer than {least} drives: {some_of(small)}"
         state = MISSING if len(small) == len(groups) else WEAK
-        found.append(
-            Finding(
-                "peers",
-                state,
-                f"{len(small)} of {len(groups)} groups have fewer than {least} drives: {some_of(small)}; "
-                f"{count_of(sum(groups[group] for group in small), 'drive')} there are compared with nobody",
-                todo,
-            )
-        )
+        found.append(Finding("peers", state, f"{few}; {alone} there are compared with nobody", todo))
     else:
         found.append(Finding("peers", OK, f"every group has {least} drives or more"))
     return found

@@ -13,7 +13,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -172,12 +172,8 @@ def selection_of(options: Mapping[str, Any]) -> Selection:
 
 def labels_of(options: Mapping[str, Any]) -> Labels:
     """The labels that the options of a call name."""
-    default = asdict(Labels())
-    return Labels(
-        options.get("host_label") or default["host"],
-        options.get("device_label") or default["device"],
-        tuple(options.get("group_label") or ()),
-    )
+    given = {name: options.get(f"{name}_label") for name in ("host", "device")}
+    return replace(Labels(group=tuple(options.get("group_label") or ())), **{name: label for name, label in given.items() if label})
 
 
 # Landing ----------------------------------------------------------------------------------------------------------

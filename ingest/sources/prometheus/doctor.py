@@ -77,6 +77,16 @@ class _Doctor:
         self.described: dict[tuple[str, str], dict[str, str]] = {}
         self.members: list[dict[str, str]] = []
 
+    @property
+    def places(self) -> list[tuple[str, str]]:
+        """Target and device of each drive, as often as it is watched."""
+        return [(drive.get(self.selection.labels.host, ""), drive.get(self.selection.labels.device, "")) for drive in self.drives]
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The hosts of the targets."""
+        return named_hosts([host for host, _ in self.places])
+
     def vector(self, query: str, at: int | None = None) -> list[tuple[dict[str, str], float]]:
         """An instant query: (labels, value)."""
         data = self.client.ask("query", {"query": query, "time": self.now if at is None else at})
@@ -127,12 +137,10 @@ class _Doctor:
             known = sorted({label for labels in self.drives for label in labels} - {"__name__", self.selection.labels.device})
             todo = f"name the label of the host with --host-label; there are {', '.join(known)}"
             return [Finding("hosts", MISSING, f"{unnamed} of {len(self.drives)} drives have no label {name!r}", todo)]
-        places = [(labels[name], labels[self.selection.labels.device]) for labels in self.drives]
-        hosts = sorted({labels[name] for labels in self.drives})
-        host_count = count_of(len(set(named_hosts(hosts).values())), "host")
-        found = [Finding("hosts", OK, f"{count_of(len(set(places)), 'drive')} on {host_count}, by the label {name!r}")]
-        if len(set(places)) < len(places):
-            said = f"{len(places) - len(set(places))} drives are watched more than once, by several jobs or replicas"
+        places, host_count = set(self.places), count_of(len(set(self.names.values())), "host")
+        found = [Finding("hosts", OK, f"{count_of(len(places), 'drive')} on {host_count}, by the label {name!r}")]
+        if again := len(self.drives) - len(places):
+            said = f"{again} drives are watched more than once, by several jobs or replicas"
             found.append(Finding("hosts", OK, f"{said}; for each hour the one with the most coverage counts"))
         return found
 
@@ -140,7 +148,7 @@ class _Doctor:
         """Hosts that had drives a day ago and have none now."""
         name, device = self.selection.labels.host, self.selection.labels.device
         before = self.vector(self.selection.of([READS]), self.now - 86_400)
-        seen = {"", *(drive[name] for drive in self.drives)}
+        seen = {"", *self.names}
         gone = [host for there, _ in before if (host := there.get(name, "")) not in seen and not is_hidden_path(there.get(device, ""))]
         if not gone:
             return []
@@ -176,11 +184,8 @@ class _Doctor:
         since = datetime.fromtimestamp(0, UTC).replace(tzinfo=None) + timedelta(seconds=first)
         said = f"counters go back {count_of(max(back), 'day')} at least: --from {since:%Y-%m-%d}"
         if max(back) < 30:
-            return [
-                Finding(
-                    "history", WEAK, said, "a drive is called chronic over four weeks; pull again before the server deletes the samples"
-                )
-            ]
+            todo = "a drive is called chronic over four weeks; pull again before the server deletes the samples"
+            return [Finding("history", WEAK, said, todo)]
         return [Finding("history", OK, said)]
 
     def serials(self) -> list[Finding]:
@@ -190,10 +195,8 @@ class _Doctor:
         self.members = [labels for labels, _ in self.vector(f"{{__name__={quoted(MEMBER)}}}")]
         self.infos = {(labels.get(name), drive_of(labels.get("device", ""))): labels.get("serial", "") for labels in self.members}
         self.infos |= {(labels.get(name), labels.get(device)): serial for labels in infos if (serial := labels.get("serial"))}
-        places = {(labels[name], labels[device]) for labels in self.drives}
-        hosts = named_hosts(sorted({host for host, _ in places}))
-        landed = self.inventory.serials
-        known = [serial for host, place in places if (serial := self.infos.get((host, place)) or landed.get(f"{hosts[host]}/{place}"))]
+        places, names, landed = set(self.places), self.names, self.inventory.serials
+        known = [serial for host, place in places if (serial := self.infos.get((host, place)) or landed.get(f"{names[host]}/{place}"))]
         shared = sorted({serial for serial in known if known.count(serial) > 1})
         found = []
         if len(known) < len(places):
@@ -213,30 +216,24 @@ class _Doctor:
         return hidden_finding(devices)
 
     def kinds(self) -> list[Finding]:
-        name, device = self.selection.labels.host, self.selection.labels.device
-        places = {(labels[name], labels[device]) for labels in self.drives}
-        hosts = named_hosts(sorted({host for host, _ in places}))
+        places, names = set(self.places), self.names
         unknown = [
-            (host, place)
+            names[host]
             for host, place in places
             if self.described.get((host, place), {}).get("rotational") not in ("0", "1")
-            and not self.inventory.has_kind(f"{hosts[host]}/{place}")
+            and not self.inventory.has_kind(f"{names[host]}/{place}")
             and not self.inventory.has_kind(self.infos.get((host, place)) or "")
         ]
-        return kind_finding(len(unknown), len(places), [hosts[host] for host, _ in unknown])
+        return kind_finding(len(unknown), len(places), unknown)
 
     def groups(self, least_drives: int) -> list[Finding]:
-        labels = self.selection.labels
-        hosts = named_hosts(sorted({drive[labels.host] for drive in self.drives}))
+        labels, names = self.selection.labels, self.names
         members = {(one.get(labels.host), drive_of(one.get("device", ""))): one.get("uuid") or one.get("md", "") for one in self.members}
         groups: dict[str, set[tuple[str, str]]] = {}
         guessed = 0
-        for drive in self.drives:
-            host, device = drive.get(labels.host, ""), drive.get(labels.device, "")
-            values = [drive[name] for name in labels.group if drive.get(name)]
-            names = self.infos.get((host, device)), f"{hosts[host]}/{device}"
-            group = "/".join(values) if values and len(values) == len(labels.group) else members.get((host, device))
-            group = self.inventory.group_of(*names, named=group)
+        for drive, (host, device) in zip(self.drives, self.places, strict=True):
+            group = labels.group_of(drive) or members.get((host, device))
+            group = self.inventory.group_of(self.infos.get((host, device)), f"{names[host]}/{device}", named=group)
             guessed += group is None
             groups.setdefault(host if group is None else group, set()).add((host, device))
         return group_findings({group: len(drives) for group, drives in groups.items()}, guessed, least_drives)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -70,6 +70,11 @@ class Labels:
     host: str = "instance"
     device: str = "device"
     group: tuple[str, ...] = ()
+
+    def group_of(self, labels: Mapping[str, str]) -> str | None:
+        """The RAID group that a series names; null without one of its labels."""
+        values = [value for name in self.group if (value := labels.get(name))]
+        return "/".join(values) if values and len(values) == len(self.group) else None
 
 
 @dataclass
@@ -310,14 +315,13 @@ def located_by(
 ) -> tuple[str, str, str | None, str, str | None]:
     """(labels as text, host, device, path, group) of a series: the path is what is left of its labels."""
     given = labels.get(names.host)
-    groups = [labels[name] for name in names.group if labels.get(name)]
     rest = {name: value for name, value in sorted(labels.items()) if name not in ("__name__", names.device)}
     return (
         text,
         hosts[given] if given else unlabelled,
         labels.get(names.device),
         json.dumps(rest) if rest else "",
-        "/".join(groups) if groups and len(groups) == len(names.group) else None,
+        names.group_of(labels),
     )
 
 
