@@ -23,6 +23,7 @@ from ingest.reading.batches import REJECTION, Batch
 from ingest.reading.clocks import Clock, zone_of
 from ingest.reading.devices import alias_of, drive_of, is_no_drive, is_whole_drive
 from ingest.reading.files import FileResult, SourceFile, named
+from ingest.reading.hosts import COLLECTED_FOLDER
 from ingest.reading.parse import completed
 from ingest.reading.readers import SHOWN_VALUE_CHARS, text_blocks
 from ingest.reading.text import utf8
@@ -38,8 +39,8 @@ SHOWN_LINES = 3
 SAME = timedelta(minutes=1)
 PLUGS = ("unplug", "replug")
 HALF_YEAR = timedelta(days=182)
+_EPOCH = datetime(1970, 1, 1)
 
-_COLLECTED = re.compile(r"(.+)\.\d{8}T\d{6}Z")
 _AS_NUMBERS = r'"MESSAGE"\s*:\s*\['  # journald writes what is no UTF-8 so
 _NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _MONTHS = {name: number for number, name in enumerate(_NAMES, 1)}
@@ -76,33 +77,6 @@ class Pattern:
     what: str
 
 
-@dataclass
-class Parsed:
-    """One file. `events`: drive_id, occurred_at, event_type, detail, row_no; rows are lines of the file."""
-
-    events: list[tuple[str, datetime, str, str, int]] = field(default_factory=list)
-    rejected: list[tuple[int, str, str, str | None]] = field(default_factory=list)
-    repeated: int = 0
-    unmatched: int = 0
-    examples: list[str] = field(default_factory=list)
-
-
-@dataclass
-class Reading:
-    """How the lines of a file are to be read: its zone, the year of its first line, when the machine booted (UTC), its folder's name.
-
-    `is_tagged`: its lines name their program, so that those of others than the kernel can be left out.
-    `is_collected`: the folder names the host, as `drivetail collect --host` named it, whatever the lines say.
-    """
-
-    zone: tzinfo | None
-    year: int | None
-    booted_at: datetime | None
-    folder: str
-    is_collected: bool = False
-    is_tagged: bool = False
-
-
 @cache
 def patterns() -> tuple[Pattern, ...]:
     """The patterns of patterns.csv, in its order; the first that matches a line counts, but for those that only name."""
@@ -115,20 +89,21 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     zone, year, booted_at = _options(landing.options)
 
     def batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
-        collected = _COLLECTED.fullmatch(file.folder)
-        reading = Reading(zone, year, booted_at, collected[1] if collected else file.folder, collected is not None)
-        yield _events(read_log(file.path, reading), result)
+        collected = COLLECTED_FOLDER.fullmatch(file.folder)
+        log = _Log(Clock(zone), year, booted_at, collected[1] if collected else file.folder, collected is not None)
+        log.read(file.path)
+        yield _events(log, result)
 
     landing.read(files, batches)
 
 
-def _events(parsed: Parsed, result: FileResult) -> Batch:
-    if parsed.unmatched:
-        shown = "; ".join(repr(line[:100]) for line in parsed.examples)
-        result.notes.append(f"{parsed.unmatched} lines match no pattern, such as {shown}")
-    rejected = pl.DataFrame(parsed.rejected, schema=REJECTION, orient="row")
+def _events(log: _Log, result: FileResult) -> Batch:
+    if log.unmatched:
+        shown = "; ".join(repr(line[:100]) for line in log.examples)
+        result.notes.append(f"{log.unmatched} lines match no pattern, such as {shown}")
+    rejected = pl.DataFrame(log.rejected, schema=REJECTION, orient="row")
     events = pl.DataFrame(
-        parsed.events,
+        log.events,
         schema={
             "drive_id": pl.String(),
             "occurred_at": pl.Datetime("us"),
@@ -138,7 +113,7 @@ def _events(parsed: Parsed, result: FileResult) -> Batch:
         },
         orient="row",
     ).with_columns(pl.lit(True).alias("is_alias"), pl.lit(result.file_no, pl.Int64()).alias("file_no"))
-    return Batch("drive_events", completed(events, "drive_events"), rejected, parsed.repeated)
+    return Batch("drive_events", completed(events, "drive_events"), rejected, log.repeated)
 
 
 def _options(options: dict[str, Any]) -> tuple[tzinfo | None, int | None, datetime | None]:
@@ -154,28 +129,6 @@ def _options(options: dict[str, Any]) -> tuple[tzinfo | None, int | None, dateti
 
 
 # One file ---------------------------------------------------------------------------------------------------------
-
-
-def read_log(path: Path, reading: Reading) -> Parsed:
-    """The events in a file. Raises: UnreadableFile where its times cannot be known."""
-    parsed = Parsed()
-    hints = [pattern.hint for pattern in patterns()]
-    clock = Clock(reading.zone)
-    devices = _Devices()
-    happened: dict[tuple[str, str], datetime] = {}
-    years = _Years(reading.year)
-    done = 0
-    for block in text_blocks(path, "lines of a log"):
-        reading.is_tagged |= _TAGGED.search(block) is not None
-        lines = pl.Series("line", block.decode("utf-8", "replace").removesuffix("\n").split("\n"))
-        has_hint = lines.str.contains_any(hints) | lines.str.contains(_AS_NUMBERS)
-        if (left := lines.filter(~has_hint & (lines.str.strip_chars() != ""))).len():
-            parsed.unmatched += left.len()
-            parsed.examples += left.head(SHOWN_LINES - len(parsed.examples)).to_list()
-        for at in has_hint.arg_true().to_list():
-            _take(parsed, done + at + 1, lines[at], reading, clock, years, devices, happened)
-        done += lines.len()
-    return parsed
 
 
 @dataclass
@@ -215,148 +168,177 @@ class _Devices:
 
 
 @dataclass
-class _Years:
-    """Syslog gives no year: it is that of the first line, and the next where the months begin again."""
+class _Log:
+    """One file: how its lines are to be read, and what they say.
 
+    year: of its first line, then of the line that was read last (syslog gives none). booted_at: of the machine, UTC. folder: its name.
+    `is_collected`: the folder names the host, as `drivetail collect --host` named it, whatever the lines say.
+    `is_tagged`: its lines name their program, so that those of others than the kernel can be left out.
+    `events`: drive_id, occurred_at, event_type, detail, row_no; rows are lines of the file. `happened`: the last event of a drive and type.
+    """
+
+    clock: Clock
     year: int | None
+    booted_at: datetime | None
+    folder: str
+    is_collected: bool
+    is_tagged: bool = False
     last: datetime | None = None
+    devices: _Devices = field(default_factory=_Devices)
+    happened: dict[tuple[str, str], datetime] = field(default_factory=dict)
+    events: list[tuple[str, datetime, str, str, int]] = field(default_factory=list)
+    rejected: list[tuple[int, str, str, str | None]] = field(default_factory=list)
+    repeated: int = 0
+    unmatched: int = 0
+    examples: list[str] = field(default_factory=list)
 
-    def local(self, month: str, day: str, time: str) -> datetime:
+    def read(self, path: Path) -> None:
+        """Read the file. Raises: UnreadableFile where its times cannot be known."""
+        hints = [pattern.hint for pattern in patterns()]
+        done = 0
+        for block in text_blocks(path, "lines of a log"):
+            self.is_tagged |= _TAGGED.search(block) is not None
+            lines = pl.Series("line", block.decode("utf-8", "replace").removesuffix("\n").split("\n"))
+            has_hint = lines.str.contains_any(hints) | lines.str.contains(_AS_NUMBERS)
+            if (left := lines.filter(~has_hint & (lines.str.strip_chars() != ""))).len():
+                self.unmatched += left.len()
+                self.examples += left.head(SHOWN_LINES - len(self.examples)).to_list()
+            for at in has_hint.arg_true().to_list():
+                self._take(done + at + 1, lines[at])
+            done += lines.len()
+
+    def _take(self, row: int, line: str) -> None:
+        """One line that has a hint: learn what it names, and take its event."""
+        try:
+            at, host, message = self._framed(line)
+        except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
+            reason = "the line has no time that can be read"
+            if _SPREAD.match(line):
+                reason = "an entry of several lines, as journalctl -o json-pretty, verbose and export write; write it with -o json"
+            self.rejected.append((row, reason, "line", line[:SHOWN_VALUE_CHARS]))
+            return
+        except _NotOfTheKernel:
+            self.unmatched += 1
+            return
+        host = self.folder if self.is_collected else host
+        message = repeated[1] if (repeated := _REPEATED.search(message)) else message
+        event: Pattern | None = None
+        groups: dict[str, str] = {}
+        named: dict[str, str] = {}
+        for pattern in patterns():
+            if pattern.hint not in message or (event and pattern.event_type):
+                continue
+            if match := pattern.regex.search(message):
+                found = {name: value for name, value in match.groupdict().items() if value}
+                self.devices.learn(host, found)
+                named |= found
+                if pattern.event_type:
+                    event, groups = pattern, found
+        awaited = self.devices.awaited.pop(host, None)
+        if awaited is not None and event is None and "device" in named:
+            event, at, message, row = awaited
+            groups = named
+        elif awaited is not None:
+            self.unmatched += 1
+        if event is None:
+            self.unmatched += 1  # it only names a device
+        elif "next" in groups:
+            self.devices.awaited[host] = (event, at, message, row)
+        else:
+            self._happened(event, at, host, groups, message.strip()[:SHOWN_VALUE_CHARS], row, line)
+
+    def _happened(self, event: Pattern, at: datetime, host: str, groups: dict[str, str], message: str, row: int, line: str) -> None:
+        device = self.devices.device(host, groups)
+        if (device is None and "usb" in groups) or (device is not None and is_no_drive(device)):
+            # most of what is plugged into USB is no drive; an error of a dm or md device is one of a drive below it
+            self.unmatched += 1
+            self.examples += [line] if len(self.examples) < SHOWN_LINES else []
+            return
+        if device is None or not is_whole_drive(device):
+            reason = "no line before it says which device that is" if device is None else "no whole drive"
+            self.rejected.append((row, reason, "device", message))
+            return
+        key = (alias_of(host, device), event.event_type)
+        before = self.happened.get(key)
+        is_same = before is not None and timedelta() <= at - before <= SAME
+        if event.event_type in PLUGS:
+            self.happened.pop((key[0], PLUGS[event.event_type == PLUGS[0]]), None)
+        if event.event_type in PLUGS or not is_same:
+            self.happened[key] = at
+        if is_same:
+            self.repeated += 1
+        else:
+            self.events.append((key[0], at, event.event_type, f"{event.what}: {message}", row))
+
+    def _framed(self, line: str) -> tuple[datetime, str, str]:
+        """When (UTC), on which host, and what a line says. Raises: ValueError where it cannot be read."""
+        # dmesg -x; journalctl -o json-sse and json-seq
+        line = _FACILITY.sub("", line.removeprefix("data: ").lstrip("\x1e"))
+        if line.lstrip().startswith("{"):
+            return self._journal(line)
+        if match := _RFC_5424.match(line):
+            stamp, host, program, message = match.groups()
+            if program != "kernel":
+                raise _NotOfTheKernel
+            return self._utc(stamp), host, message
+        if match := _SHORT_UNIX.match(line):
+            return _EPOCH + _seconds(match[1], match[2]), match[3], match[4]
+        if match := _ISO.match(line):
+            stamp, fraction, offset, host, message = match.groups()
+            if self.is_tagged and host is None:
+                raise _NotOfTheKernel
+            offset = "+00:00" if offset in (" UTC", " GMT") else offset or ""
+            return self._utc(f"{stamp}.{fraction or 0}{offset}"), host or self.folder, message
+        if match := _SYSLOG.match(line):
+            month, day, time, fraction, host, message = match.groups()
+            if self.is_tagged and not message.startswith("kernel: "):
+                raise _NotOfTheKernel
+            return self.clock.utc(self._with_year(month, day, time) + _seconds("0", fraction or "0")), host, message
+        if match := _CTIME.match(line):
+            month, day, time, year, message = match.groups()
+            return self.clock.utc(_local(year, month, day, time)), self.folder, message
+        if match := _SINCE_BOOT.match(line):
+            if self.booted_at is None:
+                raise UnreadableFile("its times are seconds since boot; give --boot-time, or write it with dmesg --time-format iso")
+            return self.booted_at + _seconds(match[1], match[2]), self.folder, match[3]
+        raise ValueError(line)
+
+    def _utc(self, stamp: str) -> datetime:
+        at = datetime.fromisoformat(stamp)
+        return at.astimezone(UTC).replace(tzinfo=None) if at.tzinfo else self.clock.utc(at)
+
+    def _with_year(self, month: str, day: str, time: str) -> datetime:
+        """A time of syslog: in the year of the line before, and the next where the months begin again."""
         if self.year is None:
             raise UnreadableFile("its lines give no year; give --year, that of its first line")
-        at = datetime.strptime(f"{self.year}-{_MONTHS[month]}-{day} {time}", "%Y-%m-%d %H:%M:%S")
+        at = _local(self.year, month, day, time)
         if self.last is not None and at < self.last - HALF_YEAR:
             self.year += 1
             at = at.replace(year=self.year)
         self.last = at
         return at
 
-
-def _take(
-    parsed: Parsed,
-    row: int,
-    line: str,
-    reading: Reading,
-    clock: Clock,
-    years: _Years,
-    devices: _Devices,
-    happened: dict[tuple[str, str], datetime],
-) -> None:
-    """One line that has a hint: learn what it names, and take its event."""
-    try:
-        at, host, message = _framed(line, reading, clock, years)
-    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
-        reason = "the line has no time that can be read"
-        if _SPREAD.match(line):
-            reason = "an entry of several lines, as journalctl -o json-pretty, verbose and export write; write it with -o json"
-        parsed.rejected.append((row, reason, "line", line[:SHOWN_VALUE_CHARS]))
-        return
-    except _NotOfTheKernel:
-        parsed.unmatched += 1
-        return
-    host = reading.folder if reading.is_collected else host
-    message = repeated[1] if (repeated := _REPEATED.search(message)) else message
-    event: Pattern | None = None
-    groups: dict[str, str] = {}
-    named: dict[str, str] = {}
-    for pattern in patterns():
-        if pattern.hint not in message or (event and pattern.event_type):
-            continue
-        if match := pattern.regex.search(message):
-            found = {name: value for name, value in match.groupdict().items() if value}
-            devices.learn(host, found)
-            named |= found
-            if pattern.event_type:
-                event, groups = pattern, found
-    awaited = devices.awaited.pop(host, None)
-    if awaited is not None and event is None and "device" in named:
-        event, at, message, row = awaited
-        groups = named
-    elif awaited is not None:
-        parsed.unmatched += 1
-    if event is not None and "next" in groups:
-        devices.awaited[host] = (event, at, message, row)
-        return
-    if event is None:
-        parsed.unmatched += 1  # it only names a device
-        return
-    device = devices.device(host, groups)
-    if (device is None and "usb" in groups) or (device is not None and is_no_drive(device)):
-        # most of what is plugged into USB is no drive; an error of a dm or md device is one of a drive below it
-        parsed.unmatched += 1
-        parsed.examples += [line] if len(parsed.examples) < SHOWN_LINES else []
-        return
-    if device is None or not is_whole_drive(device):
-        reason = "no line before it says which device that is" if device is None else "no whole drive"
-        parsed.rejected.append((row, reason, "device", message.strip()[:SHOWN_VALUE_CHARS]))
-        return
-    key = (alias_of(host, device), event.event_type)
-    before = happened.get(key)
-    is_same = before is not None and timedelta() <= at - before <= SAME
-    if event.event_type in PLUGS:
-        happened.pop((key[0], PLUGS[event.event_type == PLUGS[0]]), None)
-    if event.event_type in PLUGS or not is_same:
-        happened[key] = at
-    if is_same:
-        parsed.repeated += 1
-        return
-    parsed.events.append((key[0], at, event.event_type, f"{event.what}: {message.strip()[:SHOWN_VALUE_CHARS]}", row))
+    def _journal(self, line: str) -> tuple[datetime, str, str]:
+        entry = json.loads(line)
+        program = entry.get("_TRANSPORT") or entry.get("SYSLOG_IDENTIFIER")
+        if program not in (None, "kernel"):
+            raise _NotOfTheKernel
+        message = entry["MESSAGE"]
+        if isinstance(message, list) and message and not isinstance(message[0], int):  # a field that was given several times
+            message = message[0]
+        if isinstance(message, list):
+            message = bytes(message).decode("utf-8", "replace")
+        at = _EPOCH + timedelta(microseconds=int(entry["__REALTIME_TIMESTAMP"]))
+        return at, utf8(str(entry.get("_HOSTNAME") or self.folder)), utf8(str(message))
 
 
 class _NotOfTheKernel(Exception):
     """A line of another program, such as one that quotes the kernel."""
 
 
-def _framed(line: str, reading: Reading, clock: Clock, years: _Years) -> tuple[datetime, str, str]:
-    """When (UTC), on which host, and what a line says. Raises: ValueError where it cannot be read."""
-    # dmesg -x; journalctl -o json-sse and json-seq
-    line = _FACILITY.sub("", line.removeprefix("data: ").lstrip("\x1e"))
-    if line.lstrip().startswith("{"):
-        return _journal(line, reading)
-    if match := _RFC_5424.match(line):
-        stamp, host, program, message = match.groups()
-        if program != "kernel":
-            raise _NotOfTheKernel
-        at = datetime.fromisoformat(stamp)
-        return (at.astimezone(UTC).replace(tzinfo=None) if at.tzinfo else clock.utc(at)), host, message
-    if match := _SHORT_UNIX.match(line):
-        since = timedelta(seconds=int(match[1]), microseconds=int(match[2].ljust(6, "0")[:6]))
-        return datetime.fromtimestamp(0, UTC).replace(tzinfo=None) + since, match[3], match[4]
-    if match := _ISO.match(line):
-        stamp, fraction, offset, host, message = match.groups()
-        if reading.is_tagged and host is None:
-            raise _NotOfTheKernel
-        local = datetime.fromisoformat(stamp) + timedelta(microseconds=int((fraction or "0").ljust(6, "0")[:6]))
-        if offset:
-            offset = "+00:00" if offset in ("Z", " UTC", " GMT") else offset
-            at = datetime.fromisoformat(stamp + offset).astimezone(UTC).replace(tzinfo=None)
-            return at.replace(microsecond=local.microsecond), host or reading.folder, message
-        return clock.utc(local), host or reading.folder, message
-    if match := _SYSLOG.match(line):
-        month, day, time, fraction, host, message = match.groups()
-        if reading.is_tagged and not message.startswith("kernel: "):
-            raise _NotOfTheKernel
-        return clock.utc(years.local(month, day, time) + timedelta(microseconds=int((fraction or "0").ljust(6, "0")[:6]))), host, message
-    if match := _CTIME.match(line):
-        month, day, time, year, message = match.groups()
-        return clock.utc(datetime.strptime(f"{year}-{_MONTHS[month]}-{day} {time}", "%Y-%m-%d %H:%M:%S")), reading.folder, message
-    if match := _SINCE_BOOT.match(line):
-        if reading.booted_at is None:
-            raise UnreadableFile("its times are seconds since boot; give --boot-time, or write it with dmesg --time-format iso")
-        since = timedelta(seconds=int(match[1]), microseconds=int(match[2].ljust(6, "0")[:6]))
-        return reading.booted_at + since, reading.folder, match[3]
-    raise ValueError(line)
+def _seconds(whole: str, fraction: str) -> timedelta:
+    return timedelta(seconds=int(whole), microseconds=int(fraction.ljust(6, "0")[:6]))
 
 
-def _journal(line: str, reading: Reading) -> tuple[datetime, str, str]:
-    entry = json.loads(line)
-    program = entry.get("_TRANSPORT") or entry.get("SYSLOG_IDENTIFIER")
-    if program not in (None, "kernel"):
-        raise _NotOfTheKernel
-    message = entry["MESSAGE"]
-    if isinstance(message, list) and message and not isinstance(message[0], int):  # a field that was given several times
-        message = message[0]
-    if isinstance(message, list):
-        message = bytes(message).decode("utf-8", "replace")
-    at = datetime.fromtimestamp(0, UTC).replace(tzinfo=None) + timedelta(microseconds=int(entry["__REALTIME_TIMESTAMP"]))
-    return at, utf8(str(entry.get("_HOSTNAME") or reading.folder)), utf8(str(message))
+def _local(year: int | str, month: str, day: str, time: str) -> datetime:
+    return datetime.strptime(f"{year}-{_MONTHS[month]}-{day} {time}", "%Y-%m-%d %H:%M:%S")
