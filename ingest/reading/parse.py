@@ -41,7 +41,7 @@ def parse(chunk: RawChunk, record_kind: str) -> Batch:
     frame, unreadable = convert(chunk.frame, CONTRACT[record_kind])
     checks = _in_contract_order([*_CHECKS[record_kind](frame, unreadable), *_name_checks(record_kind)], record_kind)
     frame, rejected = split(chunk, frame, checks)
-    return Batch(record_kind, _NORMALISE[record_kind](frame), rejected)
+    return Batch(record_kind, frame.with_columns(_NORMALISE[record_kind](frame)).select(*CONTRACT[record_kind], "row_no"), rejected)
 
 
 def split(chunk: RawChunk, frame: pl.DataFrame, checks: list[Check]) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -330,29 +330,21 @@ def _plain(name: str) -> pl.Expr:
     return pl.col(name).str.strip_chars().str.to_lowercase()
 
 
-def _normal_drive_hours(frame: pl.DataFrame) -> pl.DataFrame:
+def _normal_drive_hours(frame: pl.DataFrame) -> list[pl.Expr]:
     idle = [pl.when(pl.col(f"{d}_ios") > 0).then(pl.col(f"{d}_latency_us")).alias(f"{d}_latency_us") for d in ("read", "write")]
     if frame["latency_us"].null_count() < frame.height:
         idle.append(pl.when(~_is_idle_merged()).then(pl.col("latency_us")).alias("latency_us"))
-    return frame.with_columns(idle).select(*CONTRACT["drive_hours"], "row_no")
+    return idle
 
 
-def _normal_drive_events(frame: pl.DataFrame) -> pl.DataFrame:
+def _normal_drive_events(frame: pl.DataFrame) -> list[pl.Expr]:
     known = _plain("event_type").is_in(EVENT_TYPES)
     original = pl.col("event_type").str.strip_chars()
     detail = pl.when(pl.col("detail").is_null()).then(original).otherwise(original + ": " + pl.col("detail"))
-    return frame.with_columns(
+    return [
         pl.when(known).then(_plain("event_type")).otherwise(pl.lit("other")).alias("event_type"),
         pl.when(known).then(pl.col("detail")).otherwise(detail).alias("detail"),
-    ).select(*CONTRACT["drive_events"], "row_no")
-
-
-def _normal_drives(frame: pl.DataFrame) -> pl.DataFrame:
-    return frame.with_columns(_plain("role"), _plain("kind")).select(*CONTRACT["drives"], "row_no")
-
-
-def _normal_drive_health(frame: pl.DataFrame) -> pl.DataFrame:
-    return frame.with_columns(_plain("attribute")).select(*CONTRACT["drive_health"], "row_no")
+    ]
 
 
 _CHECKS: dict[str, Callable[[pl.DataFrame, dict[str, str]], list[Check]]] = {
@@ -361,9 +353,9 @@ _CHECKS: dict[str, Callable[[pl.DataFrame, dict[str, str]], list[Check]]] = {
     "drives": _drive_checks,
     "drive_health": _drive_health_checks,
 }
-_NORMALISE: dict[str, Callable[[pl.DataFrame], pl.DataFrame]] = {
+_NORMALISE: dict[str, Callable[[pl.DataFrame], list[pl.Expr]]] = {
     "drive_hours": _normal_drive_hours,
     "drive_events": _normal_drive_events,
-    "drives": _normal_drives,
-    "drive_health": _normal_drive_health,
+    "drives": lambda _: [_plain("role"), _plain("kind")],
+    "drive_health": lambda _: [_plain("attribute")],
 }

@@ -97,7 +97,9 @@ def read_run(path: Path, folder: str, notes: list[str]) -> Run:
     Raises: UnreadableFile where the file does not hold the whole result of one fio run.
     """
     try:
-        document = _document(path, notes)
+        if path.stat().st_size > MAX_BYTES:
+            raise UnreadableFile(f"more than {MAX_BYTES >> 20} MiB; expected the result of one fio run")
+        document = document_of(path.read_bytes().decode("utf-8-sig", "replace"), notes)
         run = Run(_ended_at(document))
         _take_arrays(run, document.get("disk_util") or [], folder, _jobs_of_drives(document["jobs"], document.get("global options")))
     except (OSError, MemoryError, RecursionError, ValueError) as error:
@@ -105,15 +107,11 @@ def read_run(path: Path, folder: str, notes: list[str]) -> Run:
     return run
 
 
-def _document(path: Path, notes: list[str]) -> dict[str, Any]:
-    """The one JSON object of a file; what fio or a shell wrote around it is left out with a note."""
-    if path.stat().st_size > MAX_BYTES:
-        raise UnreadableFile(f"more than {MAX_BYTES >> 20} MiB; expected the result of one fio run")
-    return document_of(path.read_bytes().decode("utf-8-sig", "replace"), notes)
-
-
 def document_of(text: str, notes: list[str]) -> dict[str, Any]:
-    """The one result of a fio run in a text. Raises: UnreadableFile for none, or several."""
+    """The one result of a fio run in a text; what fio or a shell wrote around it is left out with a note.
+
+    Raises: UnreadableFile for none, or several.
+    """
     opening = _OPENING.search(text)
     if opening is None:
         found = f"it starts with {text.strip()[:60]!r}" if text.strip() else "it is empty"
@@ -284,7 +282,7 @@ def place(disks: pl.DataFrame, deliveries: Collection[Delivery]) -> tuple[pl.Dat
     placed = disks.join(known, on=["raid_group_id", "collected_at"], how="left", maintain_order="left")
     late = placed.filter(pl.col("hour_utc").is_null()).select(
         "file_no",
-        pl.col("row_no").alias("row"),
+        "row_no",
         pl.lit(
             "a later run of the array has landed and has the hour of this one; ingest all its runs together, into a new warehouse"
         ).alias("reason"),

@@ -462,47 +462,40 @@ def _members(host: str, look: Look, arrays: list[Array], notes: list[str]) -> It
         }
 
 
-@dataclass
-class _State:
-    """State at a look, by (group, device): working or failed, and what each array was doing."""
-
-    devices: dict[tuple[str, str], bool]
-    syncs: dict[str, str]
-
-
-def _state(host: str, arrays: list[Array]) -> _State:
+def _state(host: str, arrays: list[Array]) -> tuple[dict[tuple[str, str], bool], dict[str, str]]:
+    """At a look, by (group, device): whether it has failed; and what each array is doing."""
     named = [(_group(host, array, arrays), array) for array in arrays]
     devices = {(group, drive_device(member.device)): member.is_failed for group, array in named for member in array.members}
-    return _State(devices, {group: array.sync for group, array in named if array.sync})
+    return devices, {group: array.sync for group, array in named if array.sync}
 
 
 def _events(host: str, seen: list[tuple[Look, list[Array]]]) -> Iterator[dict[str, Any]]:
     """Differences of one look from the look before it; of an array's first look, what has failed and what is going on."""
-    before = _State({}, {})
+    before: dict[tuple[str, str], bool] = {}
     running: dict[tuple[str, str], tuple[datetime, list[str]]] = {}
     known: set[str] = set()
     for look, arrays in sorted(seen, key=lambda one: one[0].at):
-        now = _state(host, arrays)
+        now, syncs = _state(host, arrays)
         changes: list[tuple[str, str, str]] = []
-        for (group, device), is_failed in now.devices.items():
-            was = before.devices.get((group, device))
+        for (group, device), is_failed in now.items():
+            was = before.get((group, device))
             if is_failed and not was:
                 changes.append((group, device, "failed"))
             elif was is None and group in known:
                 changes.append((group, device, "added"))
-        changes += [(group, device, "removed") for (group, device) in before.devices if (group, device) not in now.devices]
+        changes += [(group, device, "removed") for (group, device) in before if (group, device) not in now]
         if not look.is_again:
             for group, device, what in changes:
                 yield _event(host, device, group, "other", look.at, None, f"md: {what}")
-        for group, sync in now.syncs.items():
+        for group, sync in syncs.items():
             if (group, sync) not in running:
-                running[group, sync] = look.at, [device for (other, device), failed in now.devices.items() if other == group and not failed]
-        for group, sync in [key for key in running if now.syncs.get(key[0]) != key[1]]:
+                running[group, sync] = look.at, [device for (other, device), failed in now.items() if other == group and not failed]
+        for group, sync in [key for key in running if syncs.get(key[0]) != key[1]]:
             begun, devices = running.pop((group, sync))
             for device in devices:
                 yield _event(host, device, group, _SYNC_EVENTS[sync], begun, look.at, f"md: {sync}")
         before = now
-        known |= {group for group, _ in now.devices}
+        known |= {group for group, _ in now}
     for (group, sync), (begun, devices) in running.items():
         # one look does not say how long; a later delivery's span of the same beginning takes its place
         seen_until = look.at if look.at > begun else None

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
@@ -35,7 +36,6 @@ SUFFIXES = (".json", ".csv", ".txt", ".sar", ".log")
 EXPECTED = f"*{', *'.join(SUFFIXES)} (also .gz, .zst): the output of sadf -j, sadf -d, sar -d or iostat -xt -o JSON"
 recognise = named("intervals", rf".*({'|'.join(map(re.escape, SUFFIXES))})(\.gz|\.zst)?")
 ORDERS = ("mdy", "dmy")
-HOUR_US = 3_600_000_000
 LONGEST = timedelta(hours=1)
 EARLIEST, LATEST = datetime(1970, 1, 1), datetime(3000, 1, 1)
 MAX_BYTES = 512 << 20
@@ -160,7 +160,6 @@ def of_one_tool(intervals: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 def roll_up(used: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Intervals of one tool an hour -> drive-hours, and the intervals behind each."""
     hours = totals(used, HOUR_SECONDS)
-    first = hours.select("host", "device", "hour_utc", pl.col("file_no").alias("hour_file_no"), pl.col("row_no").alias("hour_row_no"))
     named = used.with_columns((pl.col("hour") * HOUR_US).cast(pl.Datetime("us")).alias("hour_utc"))
     return hours, behind(named, hours, ["host", "device", "hour_utc"])
 
@@ -532,6 +531,14 @@ def _day_formats(text: str, order: str | None) -> tuple[str, ...]:
     return ("%Y-%m-%d", *slashed, "%d.%m.%Y")
 
 
+def _read_as(text: str, formats: Iterable[str]) -> datetime | None:
+    """A time in the first of some formats that it fits."""
+    for one in formats:
+        with suppress(ValueError):
+            return datetime.strptime(text, one)
+    return None
+
+
 _MERIDIEMS = {"上午": "AM", "下午": "PM", "午前": "AM", "午後": "PM", "오전": "AM", "오후": "PM"}
 _DAY_IN_WORDS = re.compile(r"(\d{4}) ?[年년] ?(\d\d?) ?[月월] ?(\d\d?) ?[日일]")
 _TIME_IN_WORDS = re.compile(r"(\d\d?) ?[時时시] ?(\d\d) ?[分분] ?(\d\d) ?[秒초]")
@@ -550,12 +557,9 @@ def _plain_clocks(content: str) -> str:
 
 def _local(text: str, order: str | None) -> datetime:
     """A local date and time as a locale prints it. Raises: UnreadableFile."""
-    for day in _day_formats(text, order):
-        for time in ("%H:%M:%S", "%I:%M:%S %p"):
-            try:
-                return datetime.strptime(text.strip(), f"{day} {time}")
-            except ValueError:
-                continue
+    times = ("%H:%M:%S", "%I:%M:%S %p")
+    if (local := _read_as(text.strip(), [f"{day} {time}" for day in _day_formats(text, order) for time in times])) is not None:
+        return local
     raise UnreadableFile(f"{text[:40]!r} is not a known time; print it with S_TIME_FORMAT=ISO (iostat) or LC_ALL=C (sar)")
 
 
@@ -567,7 +571,8 @@ _SADF_LINE = re.compile(r"^[^;\n]+;-?\d+;[^;\n]+;", re.MULTILINE)
 def _read_sadf(content: str, zone: tzinfo | None) -> Found:
     """`host;interval;time;DEV;tps;...` under a header; with -h all drives of an interval in one line."""
     found = Found()
-    names: list[str] | None = None
+    names: list[str] = []
+    begins: int | None = None  # where the columns of a drive do; null for other figures
     has_header = False
     clock = Clock(zone)
     lines = content.splitlines()
@@ -575,17 +580,17 @@ def _read_sadf(content: str, zone: tzinfo | None) -> Found:
     for number, line in enumerate(lines, 1):
         if line.startswith("#"):
             header = [part.strip() for part in line.lstrip("# ").split(";")]
-            names, has_header = _drive_columns(header), True
+            begins, has_header = header.index("DEV") if "DEV" in header else None, True
+            names = [name.removesuffix("[...]") for name in header[begins:]]
             continue
         parts = line.strip().split(";")
         if not line.strip() or (len(parts) > 3 and ("RESTART" in parts[3] or parts[3].startswith("COM"))):
             continue
-        if names is None:
+        if begins is None:
             if not has_header or any(is_whole_drive(part) for part in parts[3:4]):
                 _reject(found, "no header of drives above it; is it cut off?", "line", line)
             continue  # figures of something else
-        begins, count = int(names[0]), len(names) - 1
-        values = parts[begins:]
+        values, count = parts[begins:], len(names)
         if not values or len(values) % count:
             _reject(found, f"{len(values)} columns from DEV on, expected {count} for each drive; is it cut off?", "line", line)
             continue
@@ -598,18 +603,9 @@ def _read_sadf(content: str, zone: tzinfo | None) -> Found:
             _reject(found, "not an interval and a time", "timestamp", line)
             continue
         for at in range(0, len(values), count):
-            drive = dict(zip(names[1:], values[at : at + count], strict=True))
+            drive = dict(zip(names, values[at : at + count], strict=True))
             _take(found, parts[0], drive.pop("DEV", ""), ends, seconds, drive)
     return found
-
-
-def _drive_columns(header: list[str]) -> list[str] | None:
-    """Where the columns of a drive begin (as text), and their names; null for a header of other figures."""
-    if "DEV" not in header:
-        return None
-    begins = header.index("DEV")
-    names = [name.removesuffix("[...]") for name in header[begins:]]
-    return [str(begins), *names]
 
 
 def _sadf_stamp(text: str, clock: Clock) -> datetime:
@@ -655,7 +651,7 @@ def _read_sar(content: str, zone: tzinfo | None, order: str | None) -> Found:
             begins, ends = clock.at(of_day), None
             continue
         names_drive = any(is_whole_drive(column) or _NUMBERED.fullmatch(column) for column in columns)
-        if len(columns) > 1 and not names_drive and all(_A_COLUMN.fullmatch(column) and not _is_value(column) for column in columns):
+        if len(columns) > 1 and not names_drive and all(_A_COLUMN.fullmatch(column) and _number(column) is None for column in columns):
             names, has_header = None, True  # the header of other figures
             continue
         if names is None or begins is None:
@@ -677,10 +673,6 @@ def _read_sar(content: str, zone: tzinfo | None, order: str | None) -> Found:
     return found
 
 
-def _is_value(text: str) -> bool:
-    return _number(text) is not None
-
-
 def _of_day(timed: re.Match[str]) -> timedelta | None:
     hour, minute, second = (int(timed[group]) for group in (1, 2, 3))
     if timed[4]:
@@ -689,11 +681,6 @@ def _of_day(timed: re.Match[str]) -> timedelta | None:
 
 
 def _day(text: str, order: str | None) -> datetime:
-    for format_ in _day_formats(text, order):
-        try:
-            day = datetime.strptime(text, format_)
-        except ValueError:
-            continue
-        if EARLIEST <= day < LATEST:
-            return day
+    if (day := _read_as(text, _day_formats(text, order))) is not None and EARLIEST <= day < LATEST:
+        return day
     raise UnreadableFile(f"{text!r} is not a known day; print it with LC_ALL=C")
