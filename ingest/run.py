@@ -115,7 +115,7 @@ def ingest(
         paths = [paths]
     if not paths:
         raise IngestError("no path given; give the folder, file or archive of a delivery")
-    module: Any = module_of(source)
+    module = module_of(source)
     source_options = {name: value for name, value in (source_options or {}).items() if value}
     unknown = sorted(set(source_options) - set(SOURCES[source].all_options))
     urls = [str(path) for path in paths if "://" in str(path)] if hasattr(module, "fetch") else []

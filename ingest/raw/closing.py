@@ -17,7 +17,7 @@ def close(landing: Landing) -> dict[str, int]:
         verdict = judge_timed(landing.staged, record_kind, lambda done, total: landing.on_progress("judge", done, total))
         landing.staged.drop_rows(verdict.dropped, record_kind)
         stored[record_kind] = sum(len(part.hashes) for part in parts)
-        stored[f"retired_{record_kind}"] = _write(landing, f"retired_{record_kind}", verdict.retired)
+        stored[f"retired_{record_kind}"] = landing.staged.write_table(f"retired_{record_kind}", verdict.retired)
         if record_kind == "drive_hours":  # which samples came follows from it
             _recount(landing, verdict, pl.concat(landing.samples) if landing.samples else None)
         elif record_kind not in (*landing.derived, "drive_samples"):
@@ -25,20 +25,14 @@ def close(landing: Landing) -> dict[str, int]:
     for record_kind, tables in landing.tables.items():
         rows = pl.concat(tables) if tables else pl.DataFrame(schema=raw_columns(record_kind, landing.staged.source))
         verdict = judge_table(landing.staged, record_kind, rows)
-        stored[record_kind] = _write(
-            landing, record_kind, rows.join(verdict.dropped, on=["file_no", "row_no"], how="anti", maintain_order="left")
-        )
-        stored[f"retired_{record_kind}"] = _write(landing, f"retired_{record_kind}", verdict.retired)
+        kept = rows.join(verdict.dropped, on=["file_no", "row_no"], how="anti", maintain_order="left")
+        stored[record_kind] = landing.staged.write_table(record_kind, kept)
+        stored[f"retired_{record_kind}"] = landing.staged.write_table(f"retired_{record_kind}", verdict.retired)
         if record_kind not in landing.derived:  # what is derived was not delivered, so no file counts it
             _recount(landing, verdict, None)
-    stored["rejected_records"] = _write(landing, "rejected_records", rejected_records(landing))
-    stored["ingested_files"] = _write(landing, "ingested_files", ingested_files(landing))
+    stored["rejected_records"] = landing.staged.write_table("rejected_records", rejected_records(landing))
+    stored["ingested_files"] = landing.staged.write_table("ingested_files", ingested_files(landing))
     return stored
-
-
-def _write(landing: Landing, table: str, rows: pl.DataFrame) -> int:
-    landing.staged.write_table(table, rows)
-    return rows.height
 
 
 def _recount(landing: Landing, verdict: Verdict, samples: pl.DataFrame | None) -> None:

@@ -182,10 +182,11 @@ class StagedDelivery:
                 found.append(scan.select("file_no", "row_no", "hour_utc").collect())
         return pl.concat(found)
 
-    def write_table(self, table: str, rows: pl.DataFrame) -> None:
-        """Write `TABLE.parquet`, of records with their source in the name; no file for a table without rows."""
+    def write_table(self, table: str, rows: pl.DataFrame) -> int:
+        """Write `TABLE.parquet`, of records with their source in the name; no file for a table without rows. Returns: how many it has."""
         if rows.height:
             write_parquet(rows, self.path / (table + (self._suffix if table in RAW_KINDS else ".parquet")))
+        return rows.height
 
     def write_json(self, name: str, content: Mapping[str, Any]) -> None:
         """Write a file of the delivery's folder that says something of it."""

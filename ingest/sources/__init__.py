@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import PurePosixPath
-
     from ingest.raw.landing import Landing
-    from ingest.reading.batches import Batch
-    from ingest.reading.files import FileResult, SourceFile
+    from ingest.reading.files import SourceFile
 
 COLLECTED = "collected"
 """Not a source of its own: what `drivetail collect` delivers is of several."""
@@ -114,31 +110,17 @@ SERVER_OPTIONS = {source.name: source.all_options for source in _TABLE if source
 """The same of a server, by its source."""
 
 
-class SourceModule(Protocol):
-    """Attributes of a source's module, which has `batches`, or `land` where files are combined. One that is asked over the network has
-    `fetch` and `forget` too (ingest.sources.prometheus).
+def module_of(source: str) -> Any:
+    """The module that reads a source, imported now: who only looks at the table does not wait for every parser.
+
+    It has `EXPECTED`, the files that it reads, for the error where there are none; `recognise`, what a file holds, by its path within what
+    was given and its whole path, null where it is not of this source; and `batches`, what is in one file, or `land`, where files are
+    combined. One that is asked over the network has `fetch` and `forget` too (ingest.sources.prometheus).
     """
-
-    EXPECTED: str
-    """The files that it reads, for the error where there are none."""
-
-    def recognise(self, relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
-        """Contents of a file, by its name; null where it is not of this source."""
-
-    def batches(self, file: SourceFile, result: FileResult) -> Iterator[Batch]:
-        """Contents of one file."""
-
-    def land(self, files: list[SourceFile], landing: Landing) -> None:
-        """Read the files into a delivery."""
+    return import_module(f"{__name__}.{source.replace('-', '_')}")
 
 
-def module_of(source: str) -> SourceModule:
-    """The module that reads a source, imported now: who only looks at the table does not wait for every parser."""
-    module: Any = import_module(f"{__name__}.{source.replace('-', '_')}")
-    return cast("SourceModule", module)
-
-
-def land(module: SourceModule, files: list[SourceFile], landing: Landing) -> None:
+def land(module: Any, files: list[SourceFile], landing: Landing) -> None:
     """Read files of a source into a delivery, together or one by one."""
     if hasattr(module, "land"):
         module.land(files, landing)

@@ -7,7 +7,7 @@ import json
 import os
 import re
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -245,25 +245,20 @@ def server_url(given: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/").removesuffix("/api/v1"), "", ""))
 
 
-class _Authentication(requests.auth.AuthBase):
-    def __init__(self, header: str | None) -> None:
-        self.header = header
-
-    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        if self.header:
-            request.headers["Authorization"] = self.header
-        return request
-
-
-def _authentication() -> requests.auth.AuthBase:
+def _authentication() -> Callable[[requests.PreparedRequest], requests.PreparedRequest]:
     token, user = os.environ.get(TOKEN), os.environ.get(USER)
     if token and user:
         raise PrometheusError(f"both {TOKEN} and {USER} are set; set one of them")
-    if user:
-        return _Authentication(f"Basic {_basic(user)}")
     if token and not (token.isascii() and token.isprintable()):
         raise PrometheusError(f"{TOKEN} holds a character that is not allowed in a header, such as a line break")
-    return _Authentication(f"Bearer {token}" if token else None)
+    header = f"Basic {_basic(user)}" if user else f"Bearer {token}" if token else None
+
+    def authenticated(request: requests.PreparedRequest) -> requests.PreparedRequest:
+        if header:
+            request.headers["Authorization"] = header
+        return request
+
+    return authenticated
 
 
 def _basic(user: str) -> str:
