@@ -93,7 +93,7 @@ PAPER_CURVES = [
     ("9", "SLC", 4.0, 0.9999),
 ]
 
-
+NUMBERS = "unit varchar, numerator bigint, denominator bigint, value double, ci_low double, ci_high double"
 HEALTH = [
     ("disk", "all", None, "media_errors", "raw_change", 0.61, 0.42, 0.8, True),
     ("disk", "all", None, "temperature_celsius", "raw_value", 0.02, -0.1, 0.14, False),
@@ -107,76 +107,56 @@ HEALTH_WARNINGS = [
 ]
 
 
+def tables(*, is_empty: bool) -> dict[str, list[tuple[object, ...]]]:
+    """What is published but for the publication itself: `name (columns)` -> rows. `is_empty`: of a study of which nothing is known."""
+    units = {name: (metric, unit) for name, _, _, metric, _, _, unit in REFERENCES}
+    results = [(name, kind, *units[name], *rest) for name, kind, *rest in RESULTS]
+    measured: dict[str, list[tuple[object, ...]]] = {
+        "marts.fct_fleet_coverage (kind varchar, expected_drive_hours bigint, reported_drive_hours bigint, reported_ratio double, "
+        "drive_hours bigint, measured_ratio double)":
+            [("disk", 1200000, 1180000, 0.9833, 1155470, 0.9629), ("ssd", 25000, 24000, 0.96, 23959, 0.9584)],
+        f"study.study_variants (variant varchar, id varchar, kind varchar, {NUMBERS})":
+            [(variant, name, kind, units[name][1], *rest) for variant, name, kind, *rest in VARIANTS],
+        "marts.study_curves (figure varchar, curve varchar, kind varchar, x double, y double, y_left double, population bigint)": CURVES,
+        "study.health_comparison (kind varchar, scope varchar, model varchar, attribute varchar, measure varchar, effect double, "
+        "effect_low double, effect_high double, is_different boolean)": HEALTH,
+        "study.health_warnings (kind varchar, rule varchar, attribute varchar, measure varchar, first_precision double, "
+        "first_recall double, precision_ratio double, recall double)": HEALTH_WARNINGS,
+    }  # fmt: skip
+    return {
+        **({table: [] for table in measured} if is_empty else measured),
+        "study.study_references (id varchar, kind varchar, subject varchar, metric varchar, operator varchar, value varchar, unit varchar)":
+            REFERENCES,
+        f"marts.study_results (id varchar, kind varchar, metric varchar, {NUMBERS}, paper_value double, verdict varchar, reason varchar)":
+            [(*row[:4], None, 0, None, None, None, row[9], "no data", "nothing measured") for row in results] if is_empty else results,
+        "marts.thresholds (name varchar, kind varchar, value double, unit varchar, description varchar)": [],
+        "marts.dim_weeks (week_utc timestamp, is_complete boolean)": [],
+        "report.fct_weekly_percentiles (week_utc timestamp, kind varchar, series varchar, percentile double)": [],
+        "report.fct_duration_shares (measure varchar, kind varchar, hours bigint)": [],
+        "report.fct_duration_summary (measure varchar, kind varchar)": [],
+        "study.study_tolerance (kind varchar, tail_hours bigint)": [],
+        "report.detector_agreement (detector varchar, other_detector varchar, span varchar, drive_count bigint)": [],
+        "study.latency_tails (percentile varchar, drive_hours bigint, slow_by_mean_hours bigint, slow_by_percentile_hours bigint, "
+        "slow_by_both_hours bigint, drives_only_the_percentile_sees bigint)":
+            [("p50", 0, 0, 0, 0, 0), *([] if is_empty else [("p999", 5480, 58, 62, 50, 1)])],
+        "study.study_paper_curves (figure varchar, curve varchar, seq bigint, x double, y double)":
+            [(figure, curve, seq, x, y) for seq, (figure, curve, x, y) in enumerate(PAPER_CURVES)],
+    }  # fmt: skip
+
+
 def publish_study(root: Path, *, is_empty: bool = False) -> Warehouse:
     """A warehouse whose publication, of these models, holds the study above, or, `is_empty`, one of which nothing is known."""
     warehouse = Warehouse(root.resolve())
-    root.mkdir(parents=True, exist_ok=True)
-    units = {reference[0]: (reference[3], reference[6]) for reference in REFERENCES}
+    warehouse.publications.mkdir(parents=True)
+    publication = (PUBLICATION_ID, datetime(2026, 2, 2, 3), datetime(2026, 2, 1, 23))
     with duckdb.connect(str(warehouse.published)) as connection:
-        connection.execute("create schema plan; create schema marts; create schema report; create schema study")
+        for schema in ("plan", "marts", "report", "study", "raw"):
+            connection.execute(f"create schema {schema}")
         connection.execute("create table plan.root as select ? as root", [str(warehouse.root)])
-        fill(
-            connection,
-            "marts.publication (publication_id varchar, published_at timestamp, last_hour_utc timestamp)",
-            [(PUBLICATION_ID, datetime(2026, 2, 2, 3), datetime(2026, 2, 1, 23))],
-        )
-        fill(
-            connection,
-            "marts.fct_fleet_coverage (kind varchar, expected_drive_hours bigint, reported_drive_hours bigint, reported_ratio double, "
-            "drive_hours bigint, measured_ratio double)",
-            [] if is_empty else [("disk", 1200000, 1180000, 0.9833, 1155470, 0.9629), ("ssd", 25000, 24000, 0.96, 23959, 0.9584)],
-        )
-        fill(
-            connection,
-            "study.study_references (id varchar, kind varchar, subject varchar, metric varchar, operator varchar, value varchar, "
-            "unit varchar)",
-            REFERENCES,
-        )
-        numbers = "unit varchar, numerator bigint, denominator bigint, value double, ci_low double, ci_high double"
-        results = [(name, kind, *units[name], *rest) for name, kind, *rest in RESULTS]
-        unknown = [(*row[:4], None, 0, None, None, None, row[9], "no data", "nothing measured") for row in results]
-        fill(
-            connection,
-            f"marts.study_results (id varchar, kind varchar, metric varchar, {numbers}, paper_value double, "
-            "verdict varchar, reason varchar)",
-            unknown if is_empty else results,
-        )
-        variants = [(variant, name, kind, units[name][1], *rest) for variant, name, kind, *rest in VARIANTS]
-        fill(connection, f"study.study_variants (variant varchar, id varchar, kind varchar, {numbers})", [] if is_empty else variants)
-        fill(
-            connection,
-            "marts.study_curves (figure varchar, curve varchar, kind varchar, x double, y double, y_left double, population bigint)",
-            [] if is_empty else CURVES,
-        )
-        for table in (
-            "marts.thresholds (name varchar, kind varchar, value double, unit varchar, description varchar)",
-            "marts.dim_weeks (week_utc timestamp, is_complete boolean)",
-            "report.fct_weekly_percentiles (week_utc timestamp, kind varchar, series varchar, percentile double)",
-            "report.fct_duration_shares (measure varchar, kind varchar, hours bigint)",
-            "report.fct_duration_summary (measure varchar, kind varchar)",
-            "study.study_tolerance (kind varchar, tail_hours bigint)",
-            "report.detector_agreement (detector varchar, other_detector varchar, span varchar, drive_count bigint)",
-        ):
-            fill(connection, table, [])
-        fill(
-            connection,
-            "study.health_comparison (kind varchar, scope varchar, model varchar, attribute varchar, measure varchar, effect double, "
-            "effect_low double, effect_high double, is_different boolean)",
-            [] if is_empty else HEALTH,
-        )
-        rates = "first_precision double, first_recall double, precision_ratio double, recall double"
-        warnings = [] if is_empty else HEALTH_WARNINGS
-        fill(connection, f"study.health_warnings (kind varchar, rule varchar, attribute varchar, measure varchar, {rates})", warnings)
-        fill(
-            connection,
-            "study.latency_tails (percentile varchar, drive_hours bigint, slow_by_mean_hours bigint, slow_by_percentile_hours bigint, "
-            "slow_by_both_hours bigint, drives_only_the_percentile_sees bigint)",
-            [("p50", 0, 0, 0, 0, 0), *([] if is_empty else [("p999", 5480, 58, 62, 50, 1)])],
-        )
-        points = [(figure, curve, seq, x, y) for seq, (figure, curve, x, y) in enumerate(PAPER_CURVES)]
-        fill(connection, "study.study_paper_curves (figure varchar, curve varchar, seq bigint, x double, y double)", points)
-        connection.execute("create schema raw; create table raw.publication as from marts.publication")
-    warehouse.publications.mkdir()
+        for name in ("marts", "raw"):
+            fill(connection, f"{name}.publication (publication_id varchar, published_at timestamp, last_hour_utc timestamp)", [publication])
+        for table, rows in tables(is_empty=is_empty).items():
+            fill(connection, table, rows)
     (warehouse.publications / f"{PUBLICATION_ID}.json").write_text(json.dumps({"models": models_version()}))
     return warehouse
 
