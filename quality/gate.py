@@ -204,16 +204,10 @@ class Report:
         """Add what was found in one batch; `batch` says which."""
         for finding in findings:
             check = finding.check
-            names = {
-                "table": check.table,
-                "type": check.type,
-                "columns": list(check.columns),
-                "level": check.level,
-                "sentence": check.sentence,
-            }
-            counts = {"passed": 0, "broken": 0, "left out": 0, "rejected_rows": 0}
+            about = {name: getattr(check, name) for name in ("table", "type", "columns", "level", "sentence")}
+            none_yet = {"passed": 0, "broken": 0, "left out": 0, "rejected_rows": 0}
             entry = self._found.setdefault(
-                id(check), {**names, **counts, "why_left_out": None, "observed": None, "allowed": "", "breaks": []}
+                id(check), {**about, **none_yet, "why_left_out": None, "observed": None, "allowed": "", "breaks": []}
             )
             entry[finding.state] += 1
             entry["rejected_rows"] += len(finding.rows)

@@ -29,11 +29,6 @@ def write_pages(warehouse: Path, *days: date, now: datetime | None = None) -> Pa
     return _write(warehouse, today, _looked_at(warehouse, today))
 
 
-def page_of(warehouse: Path, day: date) -> Path:
-    """Path of the page of a day."""
-    return Path(warehouse) / "docs" / "quality" / f"{day}.html"
-
-
 def _write(warehouse: Path, day: date, deliveries: list[dict[str, Any]]) -> Path:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent),
@@ -44,7 +39,7 @@ def _write(warehouse: Path, day: date, deliveries: list[dict[str, Any]]) -> Path
         lstrip_blocks=True,
     )
     page = environment.get_template("page.html.j2").render(day=day, warehouse=warehouse, deliveries=deliveries)
-    return replace_file(page_of(warehouse, day), page)
+    return replace_file(Path(warehouse) / "docs" / "quality" / f"{day}.html", page)
 
 
 def _looked_at(warehouse: Path, day: date) -> list[dict[str, Any]]:
