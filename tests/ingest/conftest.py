@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
 from pathlib import Path
+from typing import Any
 
+import duckdb
 import polars as pl
 import pytest
 
-from ingest import FileResult, IngestSummary, list_deliveries, table_files
+from engine.build import build
+from engine.warehouse import Warehouse as Built
+from ingest import FileResult, IngestSummary, ingest, list_deliveries, table_files
 from ingest.contract.fleet import RAW
 from ingest.contract.values import TIMED
 
 HOURS_HEADER = "hour_utc,drive_id,raid_group_id,read_ios,write_ios,read_latency_us,write_latency_us"
 GOOD_ROW = "2026-01-05T10:00:00Z,d1,g1,10,5,100.0,50.0"
 
-
 SHARED = Path(__file__).parents[3] / "shared"
 SAMPLES = SHARED / "samples"
 needs_shared = pytest.mark.skipif(not SHARED.exists(), reason=f"the files are not at {SHARED}; they are not ours to distribute")
+
+
+def hours(*rows: str, header: str = HOURS_HEADER) -> str:
+    """A CSV file of drive-hours."""
+    return "\n".join([header, *rows]) + "\n"
 
 
 def counts(summary: IngestSummary | FileResult) -> tuple[int, int, int, int, int]:
@@ -31,6 +39,30 @@ class Warehouse:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+
+    def put(self, files: dict[str, Any]) -> Path:
+        """Write a delivery (name -> text, bytes, frame, or document for JSON) into a new folder beside the warehouse."""
+        folder = self.path.parent / f"in{len(list(self.path.parent.glob('in*')))}"
+        folder.mkdir()
+        for name, content in files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if isinstance(content, pl.DataFrame):
+                content.write_parquet(path)
+            else:
+                text = content if isinstance(content, str | bytes) else json.dumps(content)
+                path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return folder
+
+    def land(self, source: str, given: Path | dict[str, Any], **options: Any) -> IngestSummary:
+        """Ingest what is there, or a new folder of files; `options` of ingest() or the source. Every row that came is counted once."""
+        delivered = self.put(given) if isinstance(given, dict) else given
+        general = {name: options.pop(name) for name in ("kind", "min_coverage", "gate") if name in options}
+        summary = ingest(source, delivered, self.path, **general, source_options=options)
+        for file in summary.files:
+            rows_delivered, *rest = counts(file)
+            assert rows_delivered == sum(rest), file
+        return summary
 
     def table(self, table: str) -> pl.DataFrame:
         """All rows of a small raw table."""
@@ -52,27 +84,24 @@ class Warehouse:
             rows = rows.join(retired, on=["delivery_seq", "file_no", "row_no"], how="anti")
         return rows
 
+    def rows(self, record_kind: str, columns: str, **where: object) -> list[tuple[Any, ...]]:
+        """Live records by some columns (names with spaces between), in order of these; `where`: of those that have these values."""
+        return self.live(record_kind).filter(**where).select(columns.split()).sort(*columns.split()).rows()
+
+    def rejected(self, columns: str) -> list[tuple[Any, ...]]:
+        """The rejected records by some columns, as `rows`."""
+        rows = self.table("rejected_records")
+        return rows.select(columns.split()).sort(*columns.split()).rows() if rows.width else []
+
+    def built(self, query: str) -> list[tuple[Any, ...]]:
+        """Answer of the warehouse, built now where it is not."""
+        warehouse = Built(self.path)
+        if not warehouse.published.exists():
+            build(warehouse)
+        with duckdb.connect(str(warehouse.published), read_only=True) as connection:
+            return connection.execute(query).fetchall()
+
 
 @pytest.fixture
 def warehouse(tmp_path: Path) -> Warehouse:
     return Warehouse(tmp_path / "warehouse")
-
-
-@pytest.fixture
-def bundle(tmp_path: Path) -> Callable[..., Path]:
-    """Write files of a bundle, each in a new folder: bundle({"drive_hours.csv": text_or_bytes_or_frame})."""
-    made = []
-
-    def write(files: dict[str, str | bytes | pl.DataFrame]) -> Path:
-        folder = tmp_path / f"bundle_{len(made)}"
-        made.append(folder)
-        for name, content in files.items():
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if isinstance(content, pl.DataFrame):
-                content.write_parquet(path)
-            else:
-                path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return folder
-
-    return write

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from ingest import ingest
 from ingest.contract.errors import UnreadableFile
 from ingest.contract.values import RAW_KINDS
 from ingest.raw.arrivals import Arrivals
@@ -186,16 +185,14 @@ OPTIONS: dict[str, dict[str, Any]] = {
 def test_a_delivery_is_known_by_any_of_its_folders_and_as_a_copy(source: str, tmp_path: Path) -> None:
     """And is the same whichever is given: a host, an array or a cluster is named by the folders that a file is in."""
     name, content = GOOD[source][0]
-    file = tmp_path / "in" / name
-    file.parent.mkdir(parents=True)
-    file.write_text(content if isinstance(content, str) else json.dumps(content))
-    shutil.copytree(tmp_path / "in", tmp_path / "copy")
-    found = []
+    file = Warehouse(tmp_path / "x").put({name: content}) / name
+    options, found = OPTIONS.get(source, {}), []
     for number in range(name.count("/") + 2):
-        warehouse = Warehouse(tmp_path / str(number))
-        given, options = [file, *file.parents][number], OPTIONS.get(source, {})
-        assert ingest(source, given, warehouse.path, source_options=options).delivery_seq == 1
-        assert ingest(source, [tmp_path / "in", tmp_path / "copy"], warehouse.path, source_options=options).delivery_seq is None
+        warehouse = Warehouse(tmp_path / str(number) / "warehouse")
+        warehouse.path.parent.mkdir()
+        assert warehouse.land(source, [file, *file.parents][number], **options).delivery_seq == 1
+        for again in (tmp_path / "in0", {name: content}):
+            assert warehouse.land(source, again, **options).delivery_seq is None
         found.append({kind: warehouse.live(kind).drop("collected_at").rows() for kind in RAW_KINDS})
     assert any(found[0].values()) and all(each == found[0] for each in found)
 

@@ -9,14 +9,11 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.build import build
-from engine.warehouse import Warehouse as Built
-from ingest import ingest
+from ingest import IngestSummary, ingest
 from ingest.reading.readers import whole
 from ingest.sources.ceph import _documents
 from tests.ingest.conftest import Warehouse
@@ -59,53 +56,51 @@ def pgs(*found: tuple[str, list[int]]) -> dict[str, Any]:
     }
 
 
-def put(root: Path, looks: dict[int, list[Any]], name: str = "prod/ceph.txt") -> Path:
-    path = root / "in" / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as file:
-        for second, documents in looks.items():
-            # the tool begins with an empty line, and most commands end without a new one
-            file.write(f"TS {TS + second}\n" + "".join(f"\n{each if isinstance(each, str) else json.dumps(each)}" for each in documents))
-    return root / "in"
+def ceph(looks: dict[int, list[Any]]) -> str:
+    """Looks at a cluster, by second: the tool begins with an empty line, and most commands end without a new one."""
+    return "".join(
+        f"TS {TS + second}\n" + "".join(f"\n{each if isinstance(each, str) else json.dumps(each)}" for each in documents)
+        for second, documents in looks.items()
+    )
 
 
-def test_an_osd_is_compared_within_its_root_and_class(tmp_path: Path, warehouse: Warehouse) -> None:
-    known = [
-        metadata(0),
-        metadata(1, device="nvme0n1", bluestore_bdev_type="ssd"),
-        metadata(2, device="dm-1", bluestore_bdev_devices="sdc"),
-    ]
+def land(warehouse: Warehouse, looks: dict[int, list[Any]]) -> IngestSummary:
+    return warehouse.land("ceph", {"prod/ceph.txt": ceph(looks)})
+
+
+def test_an_osd_is_compared_within_its_root_and_class(warehouse: Warehouse) -> None:
+    flash, mapped = metadata(1, device="nvme0n1", bluestore_bdev_type="ssd"), metadata(2, device="dm-1", bluestore_bdev_devices="sdc")
     shadow = {"id": -9, "name": "default~hdd", "type": "root", "children": [0, 1, 2]}
-    looks = {0: [known, {**tree(0, 2), "nodes": [shadow, *tree(0, 2)["nodes"], *tree(1, cls="ssd")["nodes"][2:]]}]}
+    looks = {0: [[metadata(0), flash, mapped], {**tree(0, 2), "nodes": [shadow, *tree(0, 2)["nodes"], *tree(1, cls="ssd")["nodes"][2:]]}]}
     looks |= {second: [perf(o0=4_000_000, o1=90_000, o2=0)] for second in range(300, 3601, 300)}
-    assert ingest("ceph", put(tmp_path, looks), warehouse.path).rows_rejected == 0
-    hours = warehouse.live().sort("drive_id").select("drive_id", "raid_group_id", "hour_utc", "latency_us", "coverage", "is_alias").rows()
+    assert land(warehouse, looks).rows_rejected == 0
+    hours = warehouse.rows("drive_hours", "drive_id raid_group_id hour_utc latency_us coverage is_alias")
     covered = 3300 / 3600  # what the first look says began before the hour
     assert hours == [
         ("h1/nvme0n1", "prod/default/ssd", AT, 90.0, covered, True),
         ("h1/sda", "prod/default/hdd", AT, 4000.0, covered, True),
         ("h1/sdc", "prod/default/hdd", AT, None, covered, True),
     ]
-    drives = warehouse.live("drives").sort("drive_id").select("drive_id", "model", "kind", "capacity_bytes", "is_group_guessed").rows()
+    drives = warehouse.rows("drives", "drive_id model kind capacity_bytes is_group_guessed")
     assert drives == [
         ("S0", "ATA ST4000NM", "disk", 536_870_912_000, False),
         ("S1", "ATA ST4000NM", "ssd", 536_870_912_000, False),
         ("h1/sdc", None, "disk", None, False),
     ]
-    assert warehouse.live("drive_aliases").sort("alias").select("alias", "drive_id").rows() == [("h1/nvme0n1", "S1"), ("h1/sda", "S0")]
+    assert warehouse.rows("drive_aliases", "alias drive_id") == [("h1/nvme0n1", "S1"), ("h1/sda", "S0")]
 
 
-def test_inventory_that_is_known_is_not_landed_again(tmp_path: Path, warehouse: Warehouse) -> None:
+def test_inventory_that_is_known_is_not_landed_again(warehouse: Warehouse) -> None:
     for hour, serial in enumerate(("S0", "S0", "S0", "NEW")):
         at = 3600 * hour
         looks = {at: [[metadata(0, serial=serial)], tree(0)]} | {at + second: [perf(o0=1)] for second in range(300, 3601, 300)}
-        ingest("ceph", put(tmp_path / str(hour), looks, f"prod/ceph-{hour}.txt"), warehouse.path)
+        land(warehouse, looks)
     found = [(AT, "S0"), (AT + timedelta(hours=3), "NEW")]
-    assert warehouse.live("drives").sort("valid_from").select("valid_from", "drive_id").rows() == found
-    assert warehouse.live("drive_aliases").sort("valid_from").select("valid_from", "drive_id").rows() == found
+    assert warehouse.rows("drives", "valid_from drive_id") == found
+    assert warehouse.rows("drive_aliases", "valid_from drive_id") == found
 
 
-def test_osds_of_one_drive_are_one_and_a_database_is_not_their_drive(tmp_path: Path, warehouse: Warehouse) -> None:
+def test_osds_of_one_drive_are_one_and_a_database_is_not_their_drive(warehouse: Warehouse) -> None:
     shared = [metadata(0, device="nvme0n1", serial="N"), metadata(1, device="nvme0n1", serial="N")]
     with_db = metadata(2, device="sdb", devices="nvme1n1,sdb", bluefs_db_devices="nvme1n1")
     listed = [{"devid": f"M_{dev}", "location": [{"host": "h1", "dev": dev}], "daemons": ["osd.2"]} for dev in ("nvme1n1", "sdb")]
@@ -113,12 +108,12 @@ def test_osds_of_one_drive_are_one_and_a_database_is_not_their_drive(tmp_path: P
     looks = {0: [[*shared, with_db], listed, old]} | {
         60 * n: [perf(o0=100_000, o1=300_000, o2=5_000_000, o9=7_000_000)] for n in range(1, 40)
     }
-    ingest("ceph", put(tmp_path, looks), warehouse.path)
-    hours = warehouse.live().sort("drive_id").select("drive_id", "latency_us", "raid_group_id", "is_group_guessed").rows()
+    land(warehouse, looks)
+    hours = warehouse.rows("drive_hours", "drive_id latency_us raid_group_id is_group_guessed")
     assert hours == [("h1/nvme0n1", 200.0, "h1", True), ("h1/sdb", 5000.0, "h1", True), ("h9/sdq", 7000.0, "h9", True)]
 
 
-def test_deep_scrub_and_recovery_are_events_of_the_drives_they_touch(tmp_path: Path, warehouse: Warehouse) -> None:
+def test_deep_scrub_and_recovery_are_events_of_the_drives_they_touch(warehouse: Warehouse) -> None:
     deep, recovers = "active+clean+scrubbing+deep", "active+undersized+degraded+remapped+backfilling"
     looks: dict[int, list[Any]] = {
         0: [[metadata(0), metadata(1, device="sdb")], pgs(("active+clean", [0, 1]), (deep, [0]))],
@@ -126,15 +121,13 @@ def test_deep_scrub_and_recovery_are_events_of_the_drives_they_touch(tmp_path: P
         1200: [pgs((recovers, [1, 2**31 - 1]))],
         1800: [pgs((deep, [0, 1]))],
     }
-    ingest("ceph", put(tmp_path, looks), warehouse.path)
-    events = (
-        warehouse.live("drive_events").sort("occurred_at", "drive_id").select("drive_id", "event_type", "occurred_at", "ended_at").rows()
-    )
+    land(warehouse, looks)
+    events = warehouse.rows("drive_events", "drive_id event_type occurred_at ended_at")
     minutes = [AT + timedelta(minutes=10 * n) for n in range(4)]
     assert events == [
         ("h1/sda", "scrub", minutes[0], minutes[2]),
-        ("h1/sdb", "rebuild", minutes[2], minutes[3]),
         ("h1/sda", "scrub", minutes[3], None),
+        ("h1/sdb", "rebuild", minutes[2], minutes[3]),
         ("h1/sdb", "scrub", minutes[3], None),
     ]
 
@@ -153,18 +146,16 @@ def test_deep_scrub_and_recovery_are_events_of_the_drives_they_touch(tmp_path: P
         ({"health": "HEALTH_OK"}, "document", '{"health": "HEALTH_OK"}'),
     ],
 )
-def test_broken_input_is_named_and_costs_nothing_else(document: Any, column: str, value: str, tmp_path: Path, warehouse: Warehouse) -> None:
-    summary = ingest("ceph", put(tmp_path, {0: [[metadata(7)], perf(o7=1)], 60: [document]}), warehouse.path)
+def test_broken_input_is_named_and_costs_nothing_else(document: Any, column: str, value: str, warehouse: Warehouse) -> None:
+    summary = land(warehouse, {0: [[metadata(7)], perf(o7=1)], 60: [document]})
     (rejected,) = warehouse.table("rejected_records").to_dicts()
     assert (rejected["column"], rejected["value"]) == (column, value) and rejected["row"] >= 3
     assert rejected["file"].endswith("prod/ceph.txt") and summary.rows_rejected == 1
     assert warehouse.live()["drive_id"].to_list() == ["h1/sda"]
 
 
-def test_an_osd_without_a_drive_and_a_text_without_osds_are_refused(tmp_path: Path, warehouse: Warehouse) -> None:
-    put(tmp_path, {0: [perf(o3=1)]})
-    put(tmp_path, {0: []}, "prod/ceph-empty")
-    summary = ingest("ceph", tmp_path / "in", warehouse.path)
+def test_an_osd_without_a_drive_and_a_text_without_osds_are_refused(warehouse: Warehouse) -> None:
+    summary = warehouse.land("ceph", {"prod/ceph.txt": ceph({0: [perf(o3=1)]}), "prod/ceph-empty": ceph({0: []})})
     assert [file.note for file in summary.unreadable] == ["nothing of an OSD is in it; was ceph called with `-f json`?"]
     assert [(row["row"], row["value"]) for row in summary.rejected] == [(1, "osd.3")]
     assert "add `ceph osd metadata -f json`" in summary.rejected[0]["reason"]
@@ -179,7 +170,7 @@ def test_documents_come_apart_however_they_follow_each_other(documents: list[Any
     assert list(_documents(text)) == [json.loads(json.dumps(each), parse_int=whole) for each in documents]
 
 
-def test_a_pull_of_the_mgrs_metrics_lands_the_same_drives(tmp_path: Path, warehouse: Warehouse) -> None:
+def test_a_pull_of_the_mgrs_metrics_lands_the_same_drives(warehouse: Warehouse) -> None:
     scrapes = [float(TS + 60 * minute) for minute in range(121)]
     series: dict[tuple[tuple[str, str], ...], list[tuple[float, float]]] = {}
     for osd in range(4):
@@ -202,23 +193,18 @@ def test_a_pull_of_the_mgrs_metrics_lands_the_same_drives(tmp_path: Path, wareho
     assert hours.filter(hour_utc=AT + timedelta(hours=1)).select("drive_id", "raid_group_id", "latency_us", "coverage").rows() == [
         (f"h1/sd{letter}", "ceph/hdd", 40_000.0 if letter == "d" else 4000.0, 1.0) for letter in "abcd"
     ]
-    (event,) = warehouse.live("drive_events").select("drive_id", "event_type", "occurred_at").rows()
+    (event,) = warehouse.rows("drive_events", "drive_id event_type occurred_at")
     assert event == ("h1/sdc", "rebuild", AT + timedelta(seconds=1200))
-    aliases = warehouse.live("drive_aliases").sort("alias").select("alias", "drive_id").rows()
+    aliases = warehouse.rows("drive_aliases", "alias drive_id")
     assert aliases == [(f"h1/sd{letter}", f"S{osd}") for osd, letter in enumerate("abcd")]
     assert not list(warehouse.path.glob("pulled/**/*.ceph"))
 
 
-def test_the_slow_drive_of_a_real_cluster_is_named(tmp_path: Path) -> None:
+def test_the_slow_drive_of_a_real_cluster_is_named(warehouse: Warehouse) -> None:
     """Recorded from Ceph 16.2.15 while osd.4 was stopped five sixths of the time; drives were named, looks moved apart."""
-    text = (Path(__file__).parent / "ceph_16.2.15.txt").read_text()
-    seconds = count(TS, 900)
-    put(tmp_path, {})
-    (tmp_path / "in/prod/ceph.txt").write_text(re.sub(r"TS \d+$", lambda _: f"TS {next(seconds)}", text, flags=re.MULTILINE))
-    warehouse = Built(tmp_path / "warehouse")
-    assert ingest("ceph", tmp_path / "in", warehouse.root).rows_rejected == 0
-    build(warehouse)
-    with duckdb.connect(str(warehouse.published), read_only=True) as connection:
-        raised = connection.execute("select subject_id, raid_group_id, round(max_slowdown, 1) from marts.fct_slow_alerts").fetchall()
-        named = connection.execute("select model, kind, host from marts.dim_drives where drive_id = 'Q4'").fetchall()
+    text, seconds = (Path(__file__).parent / "ceph_16.2.15.txt").read_text(), count(TS, 900)
+    text = re.sub(r"TS \d+$", lambda _: f"TS {next(seconds)}", text, flags=re.MULTILINE)
+    assert warehouse.land("ceph", {"prod/ceph.txt": text}).rows_rejected == 0
+    raised = warehouse.built("select subject_id, raid_group_id, round(max_slowdown, 1) from marts.fct_slow_alerts")
+    named = warehouse.built("select model, kind, host from marts.dim_drives where drive_id = 'Q4'")
     assert raised == [("Q4", "prod/default/hdd", 6.2)] and named == [("QEMU HARDDISK", "disk", "vm")]

@@ -12,13 +12,11 @@ import duckdb
 import polars as pl
 import pytest
 
-from engine.build import build
-from engine.warehouse import Warehouse
-from ingest import ingest, list_deliveries, table_files
+from ingest import ingest, list_deliveries
 from ingest.contract.fleet import CONTRACT
 from ingest.raw.landing import Landing
 from ingest.reading.thrift import read_struct, write_struct
-from tests.ingest.conftest import Warehouse as Raw
+from tests.ingest.conftest import Warehouse
 
 DAY = datetime(2026, 1, 5)
 GIVEN = [
@@ -88,7 +86,7 @@ UNSOUND: dict[str, Callable[[pl.DataFrame], pl.DataFrame]] = {
 }  # fmt: skip
 
 
-def landed(path: Path, into: Path, monkeypatch: pytest.MonkeyPatch, *, may_copy: bool = True) -> tuple[Raw, bool]:
+def landed(path: Path, into: Path, monkeypatch: pytest.MonkeyPatch, *, may_copy: bool = True) -> tuple[Warehouse, bool]:
     """Ingest a file, after another delivery of two of its hours. Returns: the warehouse, and whether the file lies in raw as it came."""
     earlier = path.parent / f"earlier-{path.stem}" / "drive_hours.csv"
     if not earlier.exists():
@@ -101,18 +99,23 @@ def landed(path: Path, into: Path, monkeypatch: pytest.MonkeyPatch, *, may_copy:
         ingest("bundle", [path], into)
     stored = list_deliveries(into)[-1].path.glob("drive_hours/*.parquet")
     began = path.read_bytes()[:400]
-    return Raw(into), any(file.read_bytes().startswith(began) for file in stored)
+    return Warehouse(into), any(file.read_bytes().startswith(began) for file in stored)
 
 
-def content(warehouse: Raw) -> dict[str, list[tuple[Any, ...]]]:
+def content(warehouse: Warehouse) -> dict[str, list[tuple[Any, ...]]]:
     """All that raw says, but for when it was."""
-    found = {"drive_hours": warehouse.stored()}
-    for table in TABLES:
-        files = table_files(list_deliveries(warehouse.path), table)
-        frame = pl.concat([pl.read_parquet(file, glob=False) for file in files]) if files else pl.DataFrame()
-        found[table] = frame.drop("ingested_at", "rejected_at", strict=False)
+    found = {"drive_hours": warehouse.stored(), **{table: warehouse.table(table) for table in TABLES}}
+    frames = {table: frame.drop("ingested_at", "rejected_at", strict=False) for table, frame in found.items()}
     # NaN is itself here, and -0.0 not 0.0
-    return {table: sorted((tuple(map(repr, row)) for row in frame.iter_rows()), key=repr) for table, frame in found.items()}
+    return {table: sorted((tuple(map(repr, row)) for row in frame.iter_rows()), key=repr) for table, frame in frames.items()}
+
+
+def landed_alike(path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, list[tuple[Any, ...]]], bool]:
+    """Content of raw with a file in it, which is the same if it may not be copied; and whether it was."""
+    found, is_copied = landed(path, path.parent / "warehouse", monkeypatch)
+    expected, _ = landed(path, path.parent / "expected", monkeypatch, may_copy=False)
+    assert content(found) == content(expected)
+    return content(found), is_copied
 
 
 @pytest.mark.parametrize(
@@ -128,34 +131,28 @@ def test_sound_day_is_copied_and_raw_holds_what_it_would_of_csv(
     copy, is_copied = landed(tmp_path / "drive_hours.parquet", tmp_path / "copied", monkeypatch)
     read, _ = landed(tmp_path / "drive_hours.csv", tmp_path / "read", monkeypatch)
     assert is_copied
-    assert [row[1:] for row in content(copy)["drive_hours"]] == [row[1:] for row in content(read)["drive_hours"]]
-    assert content(copy)["retired_drive_hours"] == content(read)["retired_drive_hours"]
-    files = "read_parquet(?, union_by_name = true)"
-    with duckdb.connect() as connection:  # another reader than the one that checked it
-        totals = f"select count(*), sum(read_ios), count(latency_us), max(drive_id), sum(row_no) from {files} where hour_utc > ?"
-        both = [
-            connection.execute(totals, [str(each / "raw/deliveries/*/drive_hours/*"), DAY]).fetchall() for each in (copy.path, read.path)
-        ]
-    assert both[0] == both[1]
+    one, other = content(copy), content(read)
+    assert [row[1:] for row in one["drive_hours"]] == [row[1:] for row in other["drive_hours"]]
+    assert one["retired_drive_hours"] == other["retired_drive_hours"]
+    # another reader than the one that checked it
+    query = "select count(*), sum(read_ios), count(latency_us), max(drive_id), sum(row_no) from {} where hour_utc > ?"
+    files = [f"read_parquet('{each.path}/raw/deliveries/*/drive_hours/*', union_by_name = true)" for each in (copy, read)]
+    totals = [duckdb.execute(query.format(each), [DAY]).fetchall() for each in files]
+    assert totals[0] == totals[1]
 
 
 @pytest.mark.parametrize("fault", UNSOUND)
 def test_day_that_is_not_sound_is_read_row_by_row(fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     UNSOUND[fault](day(3)).write_parquet(tmp_path / "drive_hours.parquet")
-    found, is_copied = landed(tmp_path / "drive_hours.parquet", tmp_path / "warehouse", monkeypatch)
+    _, is_copied = landed_alike(tmp_path / "drive_hours.parquet", monkeypatch)
     assert not is_copied
-    expected, _ = landed(tmp_path / "drive_hours.parquet", tmp_path / "expected", monkeypatch, may_copy=False)
-    assert content(found) == content(expected)
 
 
 def test_a_day_with_a_superseded_record_is_copied_and_judged_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     frame = day(3)
     pl.concat([frame[:20], with_first("write_ios", 7, row=0)(frame[19:20]), frame[20:]]).write_parquet(tmp_path / "drive_hours.parquet")
-    found, is_copied = landed(tmp_path / "drive_hours.parquet", tmp_path / "warehouse", monkeypatch)
-    assert is_copied
-    expected, _ = landed(tmp_path / "drive_hours.parquet", tmp_path / "expected", monkeypatch, may_copy=False)
-    assert content(found) == content(expected)
-    assert len(content(found)["retired_drive_hours"]) > 1
+    found, is_copied = landed_alike(tmp_path / "drive_hours.parquet", monkeypatch)
+    assert is_copied and len(found["retired_drive_hours"]) > 1
 
 
 def rewritten(path: Path, change: Callable[[dict[int, tuple[int, Any]]], None]) -> None:
@@ -197,15 +194,12 @@ def test_statistics_that_lie_or_are_not_there_are_not_copied(
     assert delivered["rows_delivered"] == day(3).height
 
 
-def test_small_row_groups_and_slow_codecs_are_read_row_by_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    several: dict[str, dict[str, Any]] = {
-        "many": {"row_group_size": 10}, "gzip": {"compression": "gzip"}, "plain": {"compression": "uncompressed"},
-    }  # fmt: skip
-    for name, options in several.items():
-        path = tmp_path / name / "drive_hours.parquet"
-        path.parent.mkdir()
-        day(3).write_parquet(path, **options)
-        assert not landed(path, tmp_path / f"{name}-warehouse", monkeypatch)[1], name
+@pytest.mark.parametrize("options", [{"row_group_size": 10}, {"compression": "gzip"}, {"compression": "uncompressed"}], ids=str)
+def test_small_row_groups_and_slow_codecs_are_read_row_by_row(
+    options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    day(3).write_parquet(tmp_path / "drive_hours.parquet", **options)
+    assert not landed(tmp_path / "drive_hours.parquet", tmp_path / "warehouse", monkeypatch)[1]
 
 
 def test_rows_that_a_later_look_drops_leave_a_copied_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,24 +208,16 @@ def test_rows_that_a_later_look_drops_leave_a_copied_day(tmp_path: Path, monkeyp
     monkeypatch.setattr("ingest.run.pruned_before", lambda _: DAY + timedelta(hours=3))
     path = tmp_path / "drive_hours.parquet"
     day(3).write_parquet(path, row_group_size=12)
-    found, is_copied = landed(path, tmp_path / "warehouse", monkeypatch)
-    assert not is_copied
-    expected, _ = landed(path, tmp_path / "expected", monkeypatch, may_copy=False)
-    assert content(found) == content(expected)
-    assert len(content(found)["drive_hours"]) == day(3).height // 2
+    found, is_copied = landed_alike(path, monkeypatch)
+    assert not is_copied and len(found["drive_hours"]) == day(3).height // 2
 
 
 @pytest.mark.proof
-def test_marts_have_as_many_rows_of_a_copied_day_as_of_an_unsorted_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    frame = day(5, hours=24, drives=18)
-    frame.write_parquet(tmp_path / "drive_hours.parquet")
-    frame.reverse().write_parquet(tmp_path / "drive_hours-reverse.parquet")
-    counts = []
-    for name in ("drive_hours.parquet", "drive_hours-reverse.parquet"):
-        warehouse = tmp_path / name.replace(".", "-")
-        ingest("bundle", [tmp_path / name], warehouse)
-        build(Warehouse(warehouse))
-        with duckdb.connect(str(warehouse / "warehouse.duckdb"), read_only=True) as connection:
-            names = connection.execute("select table_name from duckdb_tables() where schema_name = 'marts' order by 1").fetchall()
-            counts.append({mart: connection.execute(f"select count(*) from marts.{mart}").fetchall() for (mart,) in names})
+def test_marts_have_as_many_rows_of_a_copied_day_as_of_an_unsorted_one(tmp_path: Path) -> None:
+    frame, counts = day(5, hours=24, drives=18), []
+    for name, each in (("copied", frame), ("unsorted", frame.reverse())):
+        warehouse = Warehouse(tmp_path / name)
+        warehouse.land("bundle", {"drive_hours.parquet": each})
+        names = warehouse.built("select table_name from duckdb_tables() where schema_name = 'marts' order by 1")
+        counts.append({mart: warehouse.built(f"select count(*) from marts.{mart}") for (mart,) in names})
     assert counts[0] == counts[1]

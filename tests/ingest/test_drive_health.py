@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from ingest import IngestSummary, ingest
 from ingest.reading.health import ATA_NAMES, ata_name, ata_raw
-from tests.ingest.conftest import SHARED, Warehouse, needs_shared
+from tests.ingest.conftest import SHARED, Warehouse, counts, needs_shared
 
 T = 1_767_607_200  # 2026-01-05 10:00 UTC
 NOON = datetime(2026, 1, 5, 10)
 
 
-def land(source: str, warehouse: Warehouse, tmp_path: Path, name: str, content: str | bytes | dict[str, Any]) -> IngestSummary:
-    path = tmp_path / "in" / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(content) if isinstance(content, dict) else content
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return ingest(source, tmp_path / "in", warehouse.path)
-
-
-def health(warehouse: Warehouse, *columns: str) -> list[tuple[Any, ...]]:
-    rows = warehouse.live("drive_health").sort("drive_id", "read_at", "attribute")
-    return rows.select(*(columns or ("drive_id", "attribute", "raw_value", "normalised_value"))).rows()
+def health(warehouse: Warehouse, columns: str = "drive_id attribute raw_value normalised_value") -> list[tuple[Any, ...]]:
+    return warehouse.rows("drive_health", columns)
 
 
 def document(**more: Any) -> dict[str, Any]:
@@ -36,19 +24,15 @@ def document(**more: Any) -> dict[str, Any]:
 
 def test_numbers_that_vendors_share_have_one_name() -> None:
     assert ata_name(5, "Reallocated_Sector_Ct") == ata_name(5, "Retired_Block_Count") == ata_name(5) == "reallocated_sector_ct"
-    assert [ata_name(170, "Bad_Block_Count"), ata_name(170), ata_name(170, "Unknown_Attribute")] == [
-        "bad_block_count",
-        "smart_170",
-        "smart_170",
-    ]
+    assert ata_name(170, "Bad_Block_Count") == "bad_block_count"
     # 225 counts what 193 counts on other drives: both keep a name of their own
-    assert ata_name(225, "Load_Cycle_Count") == "smart_225"
+    assert (ata_name(170), ata_name(170, "Unknown_Attribute"), ata_name(225, "Load_Cycle_Count")) == ("smart_170", "smart_170", "smart_225")
     assert len(set(ATA_NAMES.values())) == len(ATA_NAMES)
     # 32 degrees, with 24 and 38 packed above
     assert [ata_raw(194, 163210330144), ata_raw(1, 2**53 + 1), ata_raw(5, -1), ata_raw(5, None)] == [32, None, None, None]
 
 
-def test_smartctl_of_a_disk(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_smartctl_of_a_disk(warehouse: Warehouse) -> None:
     table = [
         {"id": 5, "name": "Reallocated_Sector_Ct", "value": 99, "raw": {"value": 8}},
         {"id": 194, "name": "Temperature_Celsius", "value": 51, "raw": {"value": 163210330144}},
@@ -56,47 +40,39 @@ def test_smartctl_of_a_disk(warehouse: Warehouse, tmp_path: Path) -> None:
         {"id": 1, "name": "Raw_Read_Error_Rate", "value": 100, "raw": {"value": 2**60}},
         {"id": "x"}, "torn", {"id": 7},
     ]  # fmt: skip
-    summary = land(
-        "smartctl", warehouse, tmp_path, "web1/sda.json", document(ata_smart_attributes={"table": table}, power_on_time={"hours": 7})
-    )
+    attributes = {"ata_smart_attributes": {"table": table}}
     # inventory and a name; health is beside what is counted
-    assert (summary.rows_delivered, summary.rows_accepted, summary.rows_rejected) == (2, 2, 0)
+    assert counts(warehouse.land("smartctl", {"web1/sda.json": document(**attributes, power_on_time={"hours": 7})})) == (2, 2, 0, 0, 0)
     assert health(warehouse) == [
         ("S1", "power_on_hours", 7, None), ("S1", "raw_read_error_rate", None, 100),
         ("S1", "reallocated_sector_ct", 8, 99), ("S1", "temperature_celsius", 32, 51),
     ]  # fmt: skip
-    assert health(warehouse, "read_at", "source", "is_alias")[0] == (NOON, "smartctl", False)
+    assert set(health(warehouse, "read_at source is_alias")) == {(NOON, "smartctl", False)}
 
 
-def test_smartctl_of_nvme_and_scsi(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_smartctl_of_nvme_and_scsi(warehouse: Warehouse) -> None:
     log = {"media_errors": 3, "percentage_used": 12, "temperature": 40, "temperature_sensors": [40, 41]}
-    land("smartctl", warehouse, tmp_path, "web1/a.json", document(serial_number="N1", nvme_smart_health_information_log=log))
     errors = {"read": {"total_uncorrected_errors": 1, "gigabytes_processed": "11.8"}, "write": "none"}
-    land(
-        "smartctl",
-        warehouse,
-        tmp_path,
-        "web1/b.json",
-        document(serial_number="S2", scsi_error_counter_log=errors, scsi_grown_defect_list=260),
-    )
+    nvme = document(serial_number="N1", nvme_smart_health_information_log=log)
+    scsi = document(serial_number="S2", scsi_error_counter_log=errors, scsi_grown_defect_list=260)
+    warehouse.land("smartctl", {"web1/a.json": nvme, "web1/b.json": scsi})
     assert health(warehouse) == [
         ("N1", "media_errors", 3, None), ("N1", "percentage_used", 12, None), ("N1", "temperature_celsius", 40, None),
         ("S2", "grown_defect_list", 260, None), ("S2", "read_total_uncorrected_errors", 1, None),
     ]  # fmt: skip
 
 
-def test_backblaze_by_the_same_names(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_backblaze_by_the_same_names(warehouse: Warehouse) -> None:
     text = (
         "date,serial_number,model,capacity_bytes,failure,smart_5_raw,smart_5_normalized,smart_9_raw,smart_187_raw,smart_250_raw,smart_1_raw\n"
         "2026-01-05,S1,M,1,0,8,99,24,,7,-1\n2026-01-05,S2,M,1,0,many,100,,0,,\n2026-01-05,,M,1,0,1,1,1,1,1,1\n"
     )
-    summary = land("backblaze", warehouse, tmp_path, "2026-01-05.csv", text)
-    assert (summary.rows_delivered, summary.rows_accepted, summary.rows_rejected) == (3, 2, 1)
+    assert counts(warehouse.land("backblaze", {"2026-01-05.csv": text})) == (3, 2, 1, 0, 0)
     assert health(warehouse) == [
         ("S1", "power_on_hours", 24, None), ("S1", "reallocated_sector_ct", 8, 99), ("S1", "smart_250", 7, None),
         ("S2", "reallocated_sector_ct", None, 100), ("S2", "reported_uncorrect", 0, None),
     ]  # fmt: skip
-    assert set(health(warehouse, "read_at", "source")) == {(datetime(2026, 1, 5), "backblaze")}
+    assert set(health(warehouse, "read_at source")) == {(datetime(2026, 1, 5), "backblaze")}
 
 
 SMARTMON = """
@@ -115,62 +91,55 @@ nvme_controller_busy_time_seconds{device="nvme0n1"} 4
 """
 
 
-def test_textfile_collectors_of_node_exporter(warehouse: Warehouse, tmp_path: Path) -> None:
-    summary = land("prometheus", warehouse, tmp_path, "web1/a.prom", f"{SMARTMON}node_time_seconds {T}\n")
+def test_textfile_collectors_of_node_exporter(warehouse: Warehouse) -> None:
+    summary = warehouse.land("prometheus", {"web1/a.prom": f"{SMARTMON}node_time_seconds {T}\n"})
     assert [file.status for file in summary.files] == ["landed"]
     assert health(warehouse) == [
         ("S1", "reallocated_sector_ct", 8, 99), ("web1/nvme0n1", "media_errors", 3, None), ("web1/nvme0n1", "percentage_used", 12, None),
         ("web1/nvme0n1", "temperature_celsius", 40, None), ("web1/sdb", "wear_leveling_count", 4, None),
     ]  # fmt: skip
-    assert set(health(warehouse, "drive_id", "read_at", "is_alias")) == {
+    assert set(health(warehouse, "drive_id read_at is_alias")) == {
         ("S1", NOON, False), ("web1/nvme0n1", NOON, True), ("web1/sdb", NOON, True),
     }  # fmt: skip
 
 
-def test_of_many_scrapes_the_last_of_a_day_is_kept(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_of_many_scrapes_the_last_of_a_day_is_kept(warehouse: Warehouse) -> None:
     series = '{__name__="nvme_media_errors_total", device="nvme0n1", instance="web1:9100"}'
     lines = [f"{series} {n} {1000 * (T + 3600 * n)}" for n in range(30)]
-    land("prometheus", warehouse, tmp_path, "tsdb.dump", "\n".join(lines))
-    assert health(warehouse, "raw_value", "read_at") == [(13, datetime(2026, 1, 5, 23)), (29, datetime(2026, 1, 6, 15))]
+    warehouse.land("prometheus", {"tsdb.dump": "\n".join(lines)})
+    assert health(warehouse, "raw_value read_at") == [(13, datetime(2026, 1, 5, 23)), (29, datetime(2026, 1, 6, 15))]
 
 
-def test_of_two_values_of_one_reading_neither_is_kept(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_of_two_values_of_one_reading_neither_is_kept(warehouse: Warehouse) -> None:
     line = 'nvme_{}{{instance="web1:9100",device="{}"}} {} 1767614400000\n'
     twice = [line.format("temperature_celsius", "nvme4", value) for value in (33, 44)] + [line.format("media_errors_total", "nvme4", 2)] * 2
     # two series, which are about one drive
     twice += [line.format("critical_warning_total", device, value) for device, value in (("nvme4", 0), ("nvme4n1", 1))]
-    summary = land("prometheus", warehouse, tmp_path, "web1/metrics.prom", "".join(twice))
+    summary = warehouse.land("prometheus", {"web1/metrics.prom": "".join(twice)})
     assert [(row["row"], row["value"]) for row in summary.rejected] == [(1, "33"), (2, "44")]
     assert health(warehouse) == [("web1/nvme4n1", "media_errors", 2, None)]
     assert "critical_warning of web1/nvme4n1 is 0 and 1" in (summary.files[0].note or "")
 
 
-def test_a_bundle_may_hold_health(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_a_bundle_may_hold_health(warehouse: Warehouse) -> None:
     text = (
         "read_at,drive_id,attribute,raw_value,normalised_value\n2026-01-05T10:00:00Z,d1,Media_Errors ,3,\n"
         "2026-01-05T10:00:00Z,d1,spare,,90\n"
         "2026-01-05T10:00:00Z,d1,media_errors,3,\n2026-01-05T10:00:00Z,d1,media_errors,4,\n"
         "2026-01-05T10:00:00Z,d1,x,,\n,d1,x,1,\n2026-01-05T10:00:00Z,d1,,1,\n2026-01-05T10:00:00Z,d1,x,-1,\n2026-01-05T10:00:00Z,d1,x,1.5,\n"
     )
-    summary = land("bundle", warehouse, tmp_path, "drive_health.csv", text)
-    counts = summary.rows_delivered, summary.rows_accepted, summary.rows_rejected, summary.rows_duplicate, summary.rows_superseded
-    assert counts == (9, 2, 5, 1, 1)
+    assert counts(warehouse.land("bundle", {"drive_health.csv": text})) == (9, 2, 5, 1, 1)
     assert health(warehouse) == [("d1", "media_errors", 4, None), ("d1", "spare", None, 90)]
-    rejected = warehouse.table("rejected_records").sort("row").select("row", "column").rows()
+    rejected = warehouse.rejected("row column")
     assert rejected == [(5, "raw_value"), (6, "read_at"), (7, "attribute"), (8, "raw_value"), (9, "raw_value")]
-    again = land("bundle", warehouse, tmp_path, "drive_health_again.csv", text + "\n")
-    assert (again.rows_accepted, again.rows_duplicate) == (0, 4)
+    assert counts(warehouse.land("bundle", {"drive_health_again.csv": text + "\n"})) == (9, 0, 5, 4, 0)
 
 
 @needs_shared
-def test_every_document_of_a_real_drive_says_something(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_every_document_of_a_real_drive_says_something(warehouse: Warehouse) -> None:
     paths = [*SHARED.glob("samples/smartctl_*.json"), *SHARED.glob("data/smartctl_json/**/*.json")]
-    for number, path in enumerate(paths):
-        text = path.read_text(encoding="utf-8").replace('"REDACTED"', f'"X{number}"')
-        (tmp_path / "in" / f"web{number}").mkdir(parents=True)
-        (tmp_path / "in" / f"web{number}" / "a.json").write_text(text, encoding="utf-8")
-    summary = ingest("smartctl", tmp_path / "in", warehouse.path)
-    landed = sum(file.status == "landed" for file in summary.files)
+    texts = {f"web{n}/a.json": path.read_text(encoding="utf-8").replace('"REDACTED"', f'"X{n}"') for n, path in enumerate(paths)}
+    landed = sum(file.status == "landed" for file in warehouse.land("smartctl", texts).files)
     rows = warehouse.live("drive_health")
     assert landed > 100 and rows["drive_id"].n_unique() > 60
     names = set(rows["attribute"])
@@ -179,42 +148,38 @@ def test_every_document_of_a_real_drive_says_something(warehouse: Warehouse, tmp
 
 
 @needs_shared
-def test_a_real_day_of_backblaze(warehouse: Warehouse, tmp_path: Path) -> None:
-    summary = ingest("backblaze", SHARED / "data/backblaze/2013-04-10.csv.gz", warehouse.path)
+def test_a_real_day_of_backblaze(warehouse: Warehouse) -> None:
+    summary = warehouse.land("backblaze", SHARED / "data/backblaze/2013-04-10.csv.gz")
     rows = warehouse.live("drive_health")
     assert rows["drive_id"].n_unique() == summary.rows_accepted
     # of most drives five attributes, as raw values only
-    assert rows["attribute"].value_counts(sort=True)["attribute"][:5].sort().to_list() == [
-        "current_pending_sector", "power_on_hours", "raw_read_error_rate", "reallocated_sector_ct", "temperature_celsius",
-    ]  # fmt: skip
+    first = {"current_pending_sector": 0, "power_on_hours": 4031, "raw_read_error_rate": 0, "reallocated_sector_ct": 0,
+             "temperature_celsius": 26}  # fmt: skip
+    assert set(rows["attribute"].value_counts(sort=True)["attribute"][:5]) == set(first)
     assert rows["normalised_value"].null_count() == rows.height
-    first = rows.filter(drive_id="MJ0351YNG9Z0XA").sort("attribute").select("attribute", "raw_value").rows()
-    assert first == [
-        ("current_pending_sector", 0), ("power_on_hours", 4031), ("raw_read_error_rate", 0), ("reallocated_sector_ct", 0),
-        ("temperature_celsius", 26),
-    ]  # fmt: skip
+    assert dict(rows.filter(drive_id="MJ0351YNG9Z0XA").select("attribute", "raw_value").rows()) == first
 
 
 @needs_shared
-def test_farm_of_a_seagate_disk(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_farm_of_a_seagate_disk(warehouse: Warehouse) -> None:
     text = (SHARED / "samples/smartctl_seagate_farm_trimmed.json").read_text()
-    summary = land("smartctl", warehouse, tmp_path, "web1/farm.json", text)
+    summary = warehouse.land("smartctl", {"web1/farm.json": text})
     found = {attribute: value for drive, attribute, value, _ in health(warehouse) if drive == "ZX26F1VG"}
     assert found["farm_command_time_out_over_5_seconds_count"] == found["farm_number_of_read_recovery_attempts"] == 0
     assert found["farm_mr_head_resistance_from_head_9"] == 495 and "farm_high_priority_unload_events" not in found
     assert summary.rows_accepted == len(found) and not warehouse.live("drives").height
 
 
-def test_farm_beside_the_rest_is_of_the_same_drive(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_farm_beside_the_rest_is_of_the_same_drive(warehouse: Warehouse) -> None:
     farm = {
         "page_1_drive_information": {"serial_number": "S1"},
         "page_3_error_statistics": {"command_time_out_over_7_seconds_count": 3, "total_flash_led": 9},
     }
-    land("smartctl", warehouse, tmp_path, "web1/a.json", document(seagate_farm_log=farm))
+    warehouse.land("smartctl", {"web1/a.json": document(seagate_farm_log=farm)})
     assert health(warehouse) == [("S1", "farm_command_time_out_over_7_seconds_count", 3, None)]
 
 
-def test_logs_of_nvme_name_the_device_that_was_added(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_logs_of_nvme_name_the_device_that_was_added(warehouse: Warehouse) -> None:
     ocp = {
         "TS": T, "device": "/dev/nvme0n1", "Feature Status": 7, "Active Bucket Timer": 1, "Active Threshold A": 5,
         "Active Bucket Counter: Bucket 0": {"Read": 12, "Write": 3, "Trim": 0}, "Active Latency Time Stamp: Bucket 0": {"Read": "NA"},
@@ -225,9 +190,8 @@ def test_logs_of_nvme_name_the_device_that_was_added(warehouse: Warehouse, tmp_p
         "ec2_instance_ebs_performance_exceeded_tp": 200, "volume_queue_length": 1, "read_io_latency_histogram": [],
     }  # fmt: skip
     store = {"TS": T, "device": "nvme2n1", "total_read_ops": 7, "instance_store_volume_performance_exceeded_iops": 40}
-    for name, log in {"ocp": ocp, "ebs": ebs, "store": store}.items():
-        land("smartctl", warehouse, tmp_path, f"web1/{name}.json", log)
-    assert health(warehouse, "drive_id", "attribute", "raw_value") == [
+    warehouse.land("smartctl", {"web1/ocp.json": ocp, "web1/ebs.json": ebs, "web1/store.json": store})
+    assert health(warehouse, "drive_id attribute raw_value") == [
         ("web1/nvme0n1", "ocp_bucket_0_read_count", 12),
         ("web1/nvme0n1", "ocp_bucket_0_read_ms", 17),
         ("web1/nvme0n1", "ocp_bucket_0_trim_count", 0),
@@ -239,5 +203,5 @@ def test_logs_of_nvme_name_the_device_that_was_added(warehouse: Warehouse, tmp_p
         ("web1/nvme2n1", "instance_store_total_read_ops", 7),
         ("web1/nvme2n1", "instance_store_volume_performance_exceeded_iops", 40),
     ]
-    summary = land("smartctl", warehouse, tmp_path, "web1/none.json", {"total_read_ops": 1, "device": "nvme1n1"})
+    summary = warehouse.land("smartctl", {"web1/none.json": {"total_read_ops": 1, "device": "nvme1n1"}})
     assert "no keys TS and device" in str(summary.unreadable[0].note)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import random
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise, permutations
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -28,12 +27,6 @@ START = datetime(2026, 1, 5, 10)
 UNIX = int(START.replace(tzinfo=UTC).timestamp())
 MINUTE = timedelta(minutes=1)
 FIVE_MINUTES = {"resolution": "5m"}
-Deliver = Callable[[Path], None]
-
-
-def samples(warehouse: Warehouse) -> pl.DataFrame:
-    """The live samples."""
-    return warehouse.live("drive_samples").sort("drive_id", "from_utc", "to_utc")
 
 
 def snapshot(minute: float, *drives: tuple[str, int, int]) -> str:
@@ -42,46 +35,39 @@ def snapshot(minute: float, *drives: tuple[str, int, int]) -> str:
     return "\n".join([f"TS {UNIX + 60 * minute}", *lines]) + "\n"
 
 
-def diskstats(folder: Path, *looks: str, name: str = "diskstats") -> Path:
-    path = folder / "web1" / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(looks))
-    return folder
+def diskstats(*looks: str) -> dict[str, Any]:
+    return {"web1/diskstats": "".join(looks)}
 
 
-def test_five_minutes_hold_the_intervals_that_end_in_them(warehouse: Warehouse, tmp_path: Path) -> None:
+def sadf(lines: list[str]) -> dict[str, Any]:
+    return {"sadf.csv": "\n".join(["# hostname;interval;timestamp;DEV;tps;rkB/s;wkB/s;await", *lines]) + "\n"}
+
+
+def test_five_minutes_hold_the_intervals_that_end_in_them(warehouse: Warehouse) -> None:
     # 0 to 4 to 8: the second interval ends in the second five minutes; 8 to 20 began too long before 15 to 20; at 25 the drive was reset
     looks = [(0, 0, 0), (4, 10, 20), (8, 30, 80), (20, 90, 90), (22, 91, 95), (25, 5, 5), (30, 5, 5)]
-    ingest(
-        "diskstats",
-        diskstats(tmp_path, *(snapshot(m, ("sda", n, ms)) for m, n, ms in looks)),
-        warehouse.path,
-        source_options=FIVE_MINUTES,
-    )
-    found = samples(warehouse)
-    assert found.select("from_utc", "write_ios", "write_latency_us", "coverage", "collected_at").rows() == [
+    warehouse.land("diskstats", diskstats(*(snapshot(m, ("sda", n, ms)) for m, n, ms in looks)), **FIVE_MINUTES)
+    assert warehouse.rows("drive_samples", "from_utc write_ios write_latency_us coverage collected_at") == [
         (START, 10, 2000.0, 4 / 5, START + 4 * MINUTE),
         (START + 5 * MINUTE, 20, 3000.0, 4 / 5, START + 8 * MINUTE),
         (START + 20 * MINUTE, 1, 5000.0, 2 / 5, START + 22 * MINUTE),
         (START + 25 * MINUTE, 0, None, 1.0, START + 30 * MINUTE),
     ]
-    told = found.select("to_utc", "drive_id", "raid_group_id", "source", "is_alias", "is_group_guessed", "min_coverage", "block_bytes").row(
-        0
-    )
-    assert told == (START + 5 * MINUTE, "web1/sda", "web1", "diskstats", True, True, 0.5, 512)
+    columns = "to_utc drive_id raid_group_id source is_alias is_group_guessed min_coverage block_bytes"
+    told = (START + 5 * MINUTE, "web1/sda", "web1", "diskstats", True, True, 0.5, 512)
+    assert warehouse.rows("drive_samples", columns)[0] == told
     assert warehouse.live()["write_ios"].to_list() == [91]
 
 
-def test_ten_minutes_of_sar_give_no_samples_of_five(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_ten_minutes_of_sar_give_no_samples_of_five(warehouse: Warehouse) -> None:
     lines = [f"web1;{seconds};{UNIX + end};sda;{rate};1.00;1.00;2.00" for seconds, end, rate in ((600, 600, "9.00"), (301, 902, "3.00"))]
-    (tmp_path / "sadf.csv").write_text("\n".join(["# hostname;interval;timestamp;DEV;tps;rkB/s;wkB/s;await", *lines]) + "\n")
-    ingest("sysstat", tmp_path / "sadf.csv", warehouse.path, source_options=FIVE_MINUTES)
+    warehouse.land("sysstat", sadf(lines), **FIVE_MINUTES)
     # its times are whole seconds: a second more than five minutes is still five
-    assert samples(warehouse).select("from_utc", "io_count", "coverage").rows() == [(START + 10 * MINUTE, 903, 1.0)]
+    assert warehouse.rows("drive_samples", "from_utc io_count coverage") == [(START + 10 * MINUTE, 903, 1.0)]
     assert warehouse.live()["io_count"].to_list() == [5400 + 903]
 
 
-def random_diskstats(folder: Path, draw: random.Random) -> Path:
+def random_diskstats(draw: random.Random) -> dict[str, Any]:
     """Two hours of three drives, looked at every minute, then awkwardly: gaps, boots; and a look that comes twice."""
     counters = {device: [draw.randrange(1000), draw.randrange(1000)] for device in ("sda", "sdb", "sdc")}
     looks, minute = [snapshot(0, *((device, *values) for device, values in counters.items()))], 0.0
@@ -91,36 +77,28 @@ def random_diskstats(folder: Path, draw: random.Random) -> Path:
         for values in counters.values():
             values[:] = [0, 0] if not is_quiet and draw.random() < 0.05 else [value + draw.randrange(200) for value in values]
         looks.append(snapshot(minute, *((device, *values) for device, values in counters.items())))
-    return diskstats(folder, *looks, looks[0])
+    return diskstats(*looks, looks[0])
 
 
-def random_sysstat(folder: Path, draw: random.Random) -> Path:
+def random_sysstat(draw: random.Random) -> dict[str, Any]:
     """Two hours of sadf -d, intervals of a minute, in the second hour up to ten."""
-    lines, minute = ["# hostname;interval;timestamp;DEV;tps;rkB/s;wkB/s;await"], 0
+    lines, minute = [], 0
     while minute < 120:
         length = 1 if minute < 60 else draw.choice([1, 1, 1, 5, 10])
         minute += length
-        ends = f"{START + minute * MINUTE:%Y-%m-%d %H:%M:%S} UTC"
-        lines += [
-            f"web1;{60 * length};{ends};{device};{draw.randrange(900) / 100};1.00;2.00;{draw.randrange(400) / 100}"
-            for device in ("sda", "sdb")
-        ]
-    folder.mkdir()
-    (folder / "sadf.csv").write_text("\n".join(lines) + "\n")
-    return folder
+        begins = f"web1;{60 * length};{START + minute * MINUTE:%Y-%m-%d %H:%M:%S} UTC"
+        lines += [f"{begins};{device};{draw.randrange(900) / 100};1.00;2.00;{draw.randrange(400) / 100}" for device in ("sda", "sdb")]
+    return sadf(lines)
 
 
-def random_perseus(folder: Path, draw: random.Random) -> Path:
+def random_perseus(draw: random.Random) -> dict[str, Any]:
     rows = [
         f"{UNIX + 15 * n},disk{d},{draw.randrange(10**6)},{draw.randrange(10**4) / 8}"
         for d in (1, 2)
         for n in range(1, 481)
         if draw.random() < 0.9
     ]
-    path = folder / "cluster_A/host_1/day.csv"
-    path.parent.mkdir(parents=True)
-    path.write_text("\n".join(["ts,disk_id,throughput,latency", *rows]) + "\n")
-    return folder
+    return {"cluster_A/host_1/day.csv": "\n".join(["ts,disk_id,throughput,latency", *rows]) + "\n"}
 
 
 FILES = {"diskstats": random_diskstats, "sysstat": random_sysstat, "perseus": random_perseus}
@@ -130,8 +108,8 @@ def assert_hours_are_the_same_and_hold_their_samples(hourly: Warehouse, finer: W
     """Bit by bit; and where an hour has all its parts they add up to it."""
     about_rows = ["delivery_seq", "file_no", "row_no"]  # a finer pull has more readings
     assert finer.live().drop(about_rows).sort("drive_id", "hour_utc").equals(hourly.live().drop(about_rows).sort("drive_id", "hour_utc"))
-    assert not samples(hourly).height
-    kept = samples(finer)
+    assert not hourly.live("drive_samples").height
+    kept = finer.live("drive_samples")
     assert (kept["to_utc"] - kept["from_utc"]).unique().to_list() == [timedelta(seconds=seconds)]
     spans = kept.group_by("drive_id", pl.col("from_utc").dt.truncate("1h").alias("hour_utc")).agg(
         pl.col("read_ios", "write_ios", "io_count", "bytes").sum(),
@@ -154,10 +132,10 @@ def assert_hours_are_the_same_and_hold_their_samples(hourly: Warehouse, finer: W
 @pytest.mark.parametrize("resolution", RESOLUTIONS)
 @pytest.mark.parametrize("source", FILES)
 def test_files_give_the_same_hours_with_and_without(source: str, resolution: str, tmp_path: Path) -> None:
-    delivery = FILES[source](tmp_path / "in", random.Random(f"{source} {resolution}"))
+    delivery = FILES[source](random.Random(f"{source} {resolution}"))
     hourly, finer = Warehouse(tmp_path / "hourly"), Warehouse(tmp_path / "finer")
-    ingest(source, delivery, hourly.path)
-    ingest(source, delivery, finer.path, source_options={"resolution": resolution})
+    hourly.land(source, delivery)
+    finer.land(source, delivery, resolution=resolution)
     assert_hours_are_the_same_and_hold_their_samples(hourly, finer, RESOLUTIONS[resolution])
 
 
@@ -190,60 +168,55 @@ def test_a_finer_pull_sees_what_every_scrape_saw(warehouse: Warehouse) -> None:
         if last >= first and 0 <= part < 12 and before > SCRAPED_UNIX + (part - 1) * 300:
             ios, seconds = expected.get(SCRAPED + part * 5 * MINUTE, (0, 0.0))
             expected[SCRAPED + part * 5 * MINUTE] = (ios + int(last - first), seconds + at - before)
-    found = {row["from_utc"]: (row["read_ios"], row["coverage"]) for row in samples(warehouse).to_dicts()}
+    found = {row["from_utc"]: (row["read_ios"], row["coverage"]) for row in warehouse.live("drive_samples").to_dicts()}
     assert found == {part: (ios, pytest.approx(min(1.0, seconds / 300))) for part, (ios, seconds) in expected.items()}
     assert len(found) == 11  # all that was looked at in 30:00 to 40:00 is what ends the gap
 
 
 def test_of_samples_of_one_time_the_fuller_one_counts_whatever_came_first(tmp_path: Path) -> None:
     looks = [snapshot(m, ("sda", 10 * m, 20 * m)) for m in (0, 3, 5, 9)]
-    parts = {"early": looks[:2], "whole": looks[:3], "late": looks[1:]}
-    for name, chosen in parts.items():
-        diskstats(tmp_path / name, *chosen)
     ends = []
-    for number, order in enumerate(permutations(parts)):
+    for number, order in enumerate(permutations((looks[:2], looks[:3], looks[1:]))):
         warehouse = Warehouse(tmp_path / f"warehouse {number}")
-        for name in (*order, order[0]):
-            ingest("diskstats", tmp_path / name, warehouse.path, source_options=FIVE_MINUTES)
-        ends.append(samples(warehouse).select("drive_id", "from_utc", "write_ios", "coverage", "collected_at").rows())
+        for part in (*order, order[0]):
+            warehouse.land("diskstats", diskstats(*part), **FIVE_MINUTES)
+        ends.append(warehouse.rows("drive_samples", "drive_id from_utc write_ios coverage collected_at"))
         retired = warehouse.table("retired_drive_samples")
         assert retired.schema == RETIRED["drive_samples"] and set(retired["reason"]) <= {"duplicate", "superseded"}
-    assert len(set(map(str, ends))) == 1
+    assert all(end == ends[0] for end in ends)
     # of 10:00 to 10:05 the look at 5 is the last of two; the one that is greater row by row counts
     assert [(row[1], row[2]) for row in ends[0]] == [(START, 50), (START + 5 * MINUTE, 40)]
 
 
-def test_samples_of_an_hour_that_the_gate_rejects_go_with_it(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_samples_of_an_hour_that_the_gate_rejects_go_with_it(warehouse: Warehouse) -> None:
     # sdb took two hours for each of its writes at eleven
     looks = [snapshot(m, ("sda", m, 2 * m), ("sdb", m, 2 * m if m <= 60 else 2 * m + (m - 60) * 7_200_000)) for m in range(0, 121, 5)]
-    summary = ingest("diskstats", diskstats(tmp_path, *looks), warehouse.path, gate=Gate(warehouse.path), source_options=FIVE_MINUTES)
+    summary = warehouse.land("diskstats", diskstats(*looks), gate=Gate(warehouse.path), **FIVE_MINUTES)
     assert summary.rows_rejected == 12 and summary.delivery_seq == 1
-    kept = samples(warehouse).group_by("drive_id", pl.col("from_utc").dt.hour().alias("hour")).len().sort("drive_id", "hour").rows()
+    kept = warehouse.live("drive_samples").group_by("drive_id", pl.col("from_utc").dt.hour()).len().sort("drive_id", "from_utc").rows()
     assert kept == [("web1/sda", 10, 12), ("web1/sda", 11, 12), ("web1/sdb", 10, 12)]
 
 
-def test_samples_are_kept_only_on_request(warehouse: Warehouse, tmp_path: Path) -> None:
-    ingest("diskstats", diskstats(tmp_path, snapshot(0, ("sda", 0, 0)), snapshot(5, ("sda", 9, 9))), warehouse.path)
+def test_samples_are_kept_only_on_request(warehouse: Warehouse) -> None:
+    warehouse.land("diskstats", diskstats(snapshot(0, ("sda", 0, 0)), snapshot(5, ("sda", 9, 9))))
     (delivery,) = warehouse.path.glob("raw/deliveries/*")
     assert sorted(path.name for path in delivery.iterdir()) == ["delivery.json", "drive_hours", "ingested_files.parquet"]
     assert set(TIMED) == {"drive_hours", "drive_samples", "drive_health", "drive_latencies"}
 
 
-def test_of_what_was_collected_those_are_asked_that_have_it(warehouse: Warehouse, tmp_path: Path) -> None:
-    diskstats(tmp_path / "in", *(snapshot(m, ("sda", m, m)) for m in range(6)))
-    (tmp_path / "in/web1/lsblk.json").write_text(
-        json.dumps({"TS": UNIX, "blockdevices": [{"name": "sda", "type": "disk", "serial": "S1"}]})
-    )
-    arguments = ["ingest", "collected", tmp_path / "in", "--resolution", "5m", "--warehouse", warehouse.path]
+def test_of_what_was_collected_those_are_asked_that_have_it(warehouse: Warehouse) -> None:
+    lsblk = {"TS": UNIX, "blockdevices": [{"name": "sda", "type": "disk", "serial": "S1"}]}
+    delivery = warehouse.put({**diskstats(*(snapshot(m, ("sda", m, m)) for m in range(6))), "web1/lsblk.json": lsblk})
+    arguments = ["ingest", "collected", delivery, "--resolution", "5m", "--warehouse", warehouse.path]
     done = CliRunner().invoke(main, list(map(str, arguments)), catch_exceptions=False)
     assert done.exit_code == 0, done.output
-    assert samples(warehouse).select("write_ios", "coverage").rows() == [(5, 1.0)]
+    assert warehouse.rows("drive_samples", "write_ios coverage") == [(5, 1.0)]
     assert warehouse.live("drives")["drive_id"].to_list() == ["S1"]
 
 
 @pytest.mark.parametrize(
     ("source", "given", "said"), [("bundle", "5m", "'bundle' does not take resolution"), ("diskstats", "7m", "give one of 1m, 5m, 15m")]
 )
-def test_an_unknown_resolution_is_refused(source: str, given: str, said: str, warehouse: Warehouse, tmp_path: Path) -> None:
+def test_an_unknown_resolution_is_refused(source: str, given: str, said: str, warehouse: Warehouse) -> None:
     with pytest.raises(IngestError, match=said):
-        ingest(source, diskstats(tmp_path, snapshot(0)), warehouse.path, source_options={"resolution": given})
+        warehouse.land(source, diskstats(snapshot(0)), resolution=given)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from ingest import IngestError, IngestSummary, ingest
+from ingest import IngestError, IngestSummary
 from ingest.contract.values import EVENT_TYPES
 from ingest.sources.kernel_log import patterns
 from tests.ingest.conftest import SAMPLES, Warehouse, needs_shared
@@ -17,15 +18,16 @@ TEN = (2026, 1, 5, 10)
 TIMEOUT = "sd 1:0:0:0: [sdb] tag#9 FAILED Result: hostbyte=DID_TIME_OUT driverbyte=DRIVER_OK cmd_age=30s"
 
 
-def land(warehouse: Warehouse, tmp_path: Path, *texts: str, **options: str) -> IngestSummary:
-    folder = tmp_path / "web1"
-    folder.mkdir(exist_ok=True)
-    for number, text in enumerate(texts):
-        (folder / f"{number}.log").write_text(text)
-    return ingest("kernel-log", folder, warehouse.path, source_options=options)
+def land(warehouse: Warehouse, *texts: str, **options: str) -> IngestSummary:
+    return warehouse.land("kernel-log", {f"web1/{number}.log": text for number, text in enumerate(texts)}, **options)
 
 
-def events(warehouse: Warehouse) -> list[tuple[object, ...]]:
+def logged(*messages: str) -> str:
+    """Messages of web1's kernel, a second apart from ten o'clock on."""
+    return "".join(f"2026-01-05T10:00:{n:02}+00:00 web1 kernel: {message}\n" for n, message in enumerate(messages))
+
+
+def events(warehouse: Warehouse) -> list[tuple[Any, ...]]:
     return warehouse.live("drive_events").sort("occurred_at", "event_type").select("drive_id", "occurred_at", "event_type").rows()
 
 
@@ -56,20 +58,18 @@ def events(warehouse: Warehouse) -> list[tuple[object, ...]]:
         (f"2026-01-05T10:00:00+00:00 web1 kernel: message repeated 3 times: [ {TIMEOUT}]", {"timezone": "UTC"}, datetime(*TEN), "web1"),
     ],
 )  # fmt: skip
-def test_a_line_is_read_however_it_is_framed(
-    line: str, options: dict[str, str], when: datetime, host: str, warehouse: Warehouse, tmp_path: Path
-) -> None:
-    summary = land(warehouse, tmp_path, line + "\n", **options)
+def test_a_line_is_read_however_it_is_framed(line: str, options: dict[str, str], when: datetime, host: str, warehouse: Warehouse) -> None:
+    summary = land(warehouse, line + "\n", **options)
     assert (summary.rows_delivered, summary.rows_accepted) == (1, 1)
     assert events(warehouse) == [(f"{host}/sdb", when, "scsi_timeout")]
 
 
-def test_an_entry_of_several_lines_is_rejected_by_the_name_of_its_framing(warehouse: Warehouse, tmp_path: Path) -> None:
-    (entry,) = land(warehouse, tmp_path, f'{{\n\t"MESSAGE" : "{TIMEOUT}"\n}}\n').rejected
+def test_an_entry_of_several_lines_is_rejected_by_the_name_of_its_framing(warehouse: Warehouse) -> None:
+    (entry,) = land(warehouse, f'{{\n\t"MESSAGE" : "{TIMEOUT}"\n}}\n').rejected
     assert "json-pretty" in str(entry["reason"]) and "-o json" in str(entry["reason"])
 
 
-def test_an_error_in_several_lines_is_one_event(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_an_error_in_several_lines_is_one_event(warehouse: Warehouse) -> None:
     lines = [
         "sd 2:0:0:0: [sdh] tag#1 Sense Key : Medium Error [current]",
         "critical medium error, dev sdh, sector 9 op 0x0:(READ)",
@@ -77,29 +77,26 @@ def test_an_error_in_several_lines_is_one_event(warehouse: Warehouse, tmp_path: 
         "nvme2c5n1: Read(0x2) @ LBA 9, 8 blocks, Unrecovered Read Error (sct 0x2 / sc 0x81)",
         "critical medium error, dev nvme2c5n1, sector 9 op 0x0:(READ)",
     ]
-    summary = land(warehouse, tmp_path, "".join(AT.format(n) + line + "\n" for n, line in enumerate(lines)))
+    summary = land(warehouse, logged(*lines))
     assert [(drive, kind) for drive, _, kind in events(warehouse)] == [("web1/sdh", "media_error"), ("web1/nvme2n1", "media_error")]
     assert (summary.rows_accepted, summary.rows_rejected, summary.rows_duplicate) == (2, 0, 2)
 
 
-def test_errors_more_than_a_minute_apart_are_several_events(warehouse: Warehouse, tmp_path: Path) -> None:
-    line = "2026-01-05T10:0{}:{}+00:00 web1 kernel: critical medium error, dev sdh, sector 9 op 0x0:(READ)\n"
-    land(warehouse, tmp_path, "".join(line.format(*at) for at in (("0", "00"), ("0", "40"), ("1", "20"))))
+def test_errors_more_than_a_minute_apart_are_several_events(warehouse: Warehouse) -> None:
+    line = "2026-01-05T10:0{}+00:00 web1 kernel: critical medium error, dev sdh, sector 9 op 0x0:(READ)\n"
+    land(warehouse, "".join(map(line.format, ("0:00", "0:40", "1:20"))))
     assert [at for _, at, _ in events(warehouse)] == [datetime(*TEN), datetime(*TEN, 1, 20)]
 
 
-def test_a_drive_that_the_next_line_names_is_found(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_a_drive_that_the_next_line_names_is_found(warehouse: Warehouse) -> None:
     lines = [
         "mpt2sas0: attempting task abort! scmd(ffff88)",
         "sd 3:0:4:0: [sdx] CDB: Read(10): 28 00",
         "mptscsih: ioc0: attempting task abort! (sc=ffff99)",  # without a drive
         "sd 3:0:5:0: [sdy] tag#1 Sense Key : Medium Error [current]",
     ]
-    land(warehouse, tmp_path, "".join(AT.format(n) + line + "\n" for n, line in enumerate(lines)))
+    land(warehouse, logged(*lines))
     assert [(drive, kind) for drive, _, kind in events(warehouse)] == [("web1/sdx", "scsi_timeout"), ("web1/sdy", "media_error")]
-
-
-AT = "2026-01-05T10:00:{:02}+00:00 web1 kernel: "
 
 
 @pytest.mark.parametrize(
@@ -119,12 +116,12 @@ AT = "2026-01-05T10:00:{:02}+00:00 web1 kernel: "
         ("md/raid1:md127: Disk failure on sdb1, disabling device.", "sdb", "other"),
     ],
 )
-def test_a_line_gives_its_event(message: str, device: str, event_type: str, warehouse: Warehouse, tmp_path: Path) -> None:
-    land(warehouse, tmp_path, AT.format(0) + message + "\n")
+def test_a_line_gives_its_event(message: str, device: str, event_type: str, warehouse: Warehouse) -> None:
+    land(warehouse, logged(message))
     assert events(warehouse) == [(f"web1/{device}", datetime(*TEN), event_type)]
 
 
-def test_addresses_and_handles_are_learnt_and_a_plug_is_one(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_addresses_and_handles_are_learnt_and_a_plug_is_one(warehouse: Warehouse) -> None:
     lines = [
         "sd 5:0:1:0: rejecting I/O to offline device",  # nobody has said yet which that is
         "scsi 5:0:1:0: SSP: handle(0x000a), sas_addr(0x5), phy(2)",
@@ -136,8 +133,8 @@ def test_addresses_and_handles_are_learnt_and_a_plug_is_one(warehouse: Warehouse
         "md/raid:md0: Disk failure on dm-0, disabling device.",
         "usb 3-9: USB disconnect, device number 14",
     ]
-    summary = land(warehouse, tmp_path, "".join(AT.format(n) + line + "\n" for n, line in enumerate(lines)))
-    assert [(kind, at.second) for _, at, kind in events(warehouse)] == [("replug", 2), ("not_responding", 3), ("unplug", 4), ("replug", 6)]  # type: ignore[attr-defined]
+    summary = land(warehouse, logged(*lines))
+    assert [(kind, at.second) for _, at, kind in events(warehouse)] == [("replug", 2), ("not_responding", 3), ("unplug", 4), ("replug", 6)]
     (file,) = summary.files
     assert (file.rows_delivered, file.rows_accepted, file.rows_rejected, file.rows_duplicate) == (6, 4, 1, 1)
     assert warehouse.table("rejected_records")["row"].to_list() == [1]
@@ -145,7 +142,7 @@ def test_addresses_and_handles_are_learnt_and_a_plug_is_one(warehouse: Warehouse
     assert (file.note or "").startswith("3 lines match no pattern") and "USB disconnect" in (file.note or "")
 
 
-def test_sata_and_usb_ports_are_followed_to_the_drive(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_sata_and_usb_ports_are_followed_to_the_drive(warehouse: Warehouse) -> None:
     lines = [
         "ata3.00: exception Emask 0x0 SAct 0x0 SErr 0x0 action 0x6 frozen",  # nobody has said yet which drive that is
         "sd 2:0:0:0: [sdc] Attached SCSI disk",
@@ -159,8 +156,8 @@ def test_sata_and_usb_ports_are_followed_to_the_drive(warehouse: Warehouse, tmp_
         "usb 3-8: USB disconnect, device number 15",  # a mouse
         "usb 3-9: USB disconnect, device number 16",  # and one where the drive was
     ]
-    summary = land(warehouse, tmp_path, "".join(AT.format(n) + line + "\n" for n, line in enumerate(lines)))
-    assert [(drive, at.second, kind) for drive, at, kind in events(warehouse)] == [  # type: ignore[attr-defined]
+    summary = land(warehouse, logged(*lines))
+    assert [(drive, at.second, kind) for drive, at, kind in events(warehouse)] == [
         ("web1/sdc", 1, "replug"), ("web1/sdc", 3, "unplug"), ("web1/sdc", 4, "not_responding"), ("web1/sdc", 5, "response_timeout"),
         ("web1/sdd", 7, "replug"), ("web1/sdd", 8, "unplug"),
     ]  # fmt: skip
@@ -176,21 +173,21 @@ def test_sata_and_usb_ports_are_followed_to_the_drive(warehouse: Warehouse, tmp_
         [f"2026-01-05T10:00:00+00:00 web1 sudo[7]: {TIMEOUT}", f"2026-01-05T10:00:01+00:00 web1 kernel: {TIMEOUT}"],
     ],
 )
-def test_a_quotation_of_the_kernel_is_no_message_of_it(others: list[str], warehouse: Warehouse, tmp_path: Path) -> None:
-    summary = land(warehouse, tmp_path, "\n".join(others) + "\n", year="2026", timezone="UTC")
+def test_a_quotation_of_the_kernel_is_no_message_of_it(others: list[str], warehouse: Warehouse) -> None:
+    summary = land(warehouse, "\n".join(others) + "\n", year="2026", timezone="UTC")
     assert (summary.rows_accepted, summary.rows_rejected) == (len(others) - 1, 0)
-    assert [at.second for _, at, _ in events(warehouse)] == [1] * (len(others) - 1)  # type: ignore[attr-defined]
+    assert [at.second for _, at, _ in events(warehouse)] == [1] * (len(others) - 1)
 
 
-def test_a_log_that_names_no_program_may_quote_one_that_does(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_a_log_that_names_no_program_may_quote_one_that_does(warehouse: Warehouse) -> None:
     lines = [f"2026-01-05T10:00:01,5+00:00 {TIMEOUT}", f"2026-01-05T10:00:02,5+00:00 systemd[1]: web1 kernel: {TIMEOUT}"]
-    summary = land(warehouse, tmp_path, "\n".join(lines) + "\n")
+    summary = land(warehouse, "\n".join(lines) + "\n")
     assert (summary.rows_accepted, summary.rows_duplicate) == (1, 1)
 
 
-def test_the_year_goes_on_where_the_months_begin_again(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_the_year_goes_on_where_the_months_begin_again(warehouse: Warehouse) -> None:
     text = "".join(f"{day} 10:00:00 web1 kernel: md: unbind<sdb1>\n" for day in ("Dec 31", "Jan  1", "Jan  3"))
-    land(warehouse, tmp_path, text, year="2025", timezone="UTC")
+    land(warehouse, text, year="2025", timezone="UTC")
     assert [at for _, at, _ in events(warehouse)] == [datetime(2025, 12, 31, 10), datetime(2026, 1, 1, 10), datetime(2026, 1, 3, 10)]
 
 
@@ -202,19 +199,17 @@ def test_the_year_goes_on_where_the_months_begin_again(warehouse: Warehouse, tmp
         (f"2026-01-05 10:00:00 db7 kernel: {TIMEOUT}", "give --timezone"),
     ],
 )
-def test_times_that_say_too_little_make_a_file_unreadable(line: str, said: str, warehouse: Warehouse, tmp_path: Path) -> None:
-    (file,) = land(warehouse, tmp_path, line + "\n").files
+def test_times_that_say_too_little_make_a_file_unreadable(line: str, said: str, warehouse: Warehouse) -> None:
+    (file,) = land(warehouse, line + "\n").files
     assert file.status == "unreadable" and said in (file.note or "")
 
 
-def test_lines_without_a_time_cost_themselves(warehouse: Warehouse, tmp_path: Path) -> None:
-    text = (
-        f'{TIMEOUT}\n{{"MESSAGE": "{TIMEOUT}"}}\n{{"MESSAGE\n' + AT.format(1) + TIMEOUT + "\nJan 99 10:00:00 web1 kernel: " + TIMEOUT + "\n"
-    )
-    summary = land(warehouse, tmp_path, text, year="2026", timezone="UTC")
+def test_lines_without_a_time_cost_themselves(warehouse: Warehouse) -> None:
+    text = f'{TIMEOUT}\n{{"MESSAGE": "{TIMEOUT}"}}\n{{"MESSAGE\n' + logged(TIMEOUT) + f"Jan 99 10:00:00 web1 kernel: {TIMEOUT}\n"
+    summary = land(warehouse, text, year="2026", timezone="UTC")
     assert (summary.rows_delivered, summary.rows_accepted, summary.rows_rejected) == (4, 1, 3)
     with pytest.raises(IngestError, match="give --year like"):
-        land(warehouse, tmp_path, text + "\n", year="last")
+        land(warehouse, text + "\n", year="last")
 
 
 def test_every_pattern_has_its_hint_and_a_known_type() -> None:
@@ -229,10 +224,8 @@ def test_every_pattern_has_its_hint_and_a_known_type() -> None:
 
 @needs_shared
 def test_real_logs_line_by_line(warehouse: Warehouse) -> None:
-    names = ("hotplug_mpt3sas", "timeout_offline", "task_abort_megaraid", "md_failure")
-    summary = ingest(
-        "kernel-log", [SAMPLES / f"kernel_{name}.log" for name in names], warehouse.path, source_options={"timezone": "UTC", "year": "2026"}
-    )
+    names = [f"kernel_{name}.log" for name in ("hotplug_mpt3sas", "timeout_offline", "task_abort_megaraid", "md_failure")]
+    summary = warehouse.land("kernel-log", {name: (SAMPLES / name).read_bytes() for name in names}, timezone="UTC", year="2026")
     assert {file.status for file in summary.files} == {"landed"} and summary.rows_rejected == 0
     assert [(drive, kind) for drive, _, kind in events(warehouse)] == [
         ("host-226/sdc", "scsi_timeout"),
@@ -244,11 +237,8 @@ def test_real_logs_line_by_line(warehouse: Warehouse) -> None:
     assert noted["kernel_md_failure.log"] == (3, "7")  # ten lines
 
 
-def test_a_collected_log_belongs_to_the_host_of_its_collection(warehouse: Warehouse, tmp_path: Path) -> None:
-    folder = tmp_path / "web1.20260105T100000Z"
-    folder.mkdir()
+def test_a_collected_log_belongs_to_the_host_of_its_collection(warehouse: Warehouse) -> None:
     line = json.dumps({"__REALTIME_TIMESTAMP": "1767607200000000", "_HOSTNAME": "localhost", "MESSAGE": TIMEOUT})
-    (folder / "kern.ndjson").write_text(line + "\n")
-    (folder / "smartctl.sdb.json").write_text("{}")
-    ingest("kernel-log", tmp_path, warehouse.path)
+    folder = "web1.20260105T100000Z"
+    warehouse.land("kernel-log", {f"{folder}/kern.ndjson": line + "\n", f"{folder}/smartctl.sdb.json": "{}"})
     assert events(warehouse) == [("web1/sdb", datetime(*TEN), "scsi_timeout")]

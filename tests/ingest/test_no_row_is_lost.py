@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from hypothesis import strategies as st
 
-from ingest import ingest
 from ingest.contract.errors import UnreadableFile
 from ingest.reading.batches import Rejection
 from ingest.reading.devices import is_whole_drive
@@ -170,31 +169,31 @@ def test_a_row_that_is_broken_anywhere_is_reported(name: str, tmp_path: Path) ->
 
 
 DEVICES = ("sda", "sdb", "sdd")
+UUID = "aaaaaaaa:bbbbbbbb:cccccccc:dddddddd"
 DETAIL = (
     "/dev/md0:\n        Raid Level : raid6\n      Raid Devices : 4\n             State : clean\n   Working Devices : 3\n"
-    "            Layout : left-symmetric\n              UUID : aaaaaaaa:bbbbbbbb:cccccccc:dddddddd\n"
+    f"            Layout : left-symmetric\n              UUID : {UUID}\n"
     "\n    Number   Major   Minor   RaidDevice State\n"
     + "".join(f"       {n}       8       {16 * n}        {n}      active sync   /dev/{device}\n" for n, device in enumerate(DEVICES))
     + "       -       0        0        3      removed\n"
 )
-EXPORT = "MD_LEVEL=raid6\nMD_DEVICES=4\nMD_UUID=aaaaaaaa:bbbbbbbb:cccccccc:dddddddd\n" + "".join(
+EXPORT = f"MD_LEVEL=raid6\nMD_DEVICES=4\nMD_UUID={UUID}\n" + "".join(
     f"MD_DEVICE_{device}_ROLE={n}\nMD_DEVICE_{device}_DEV=/dev/{device}\n" for n, device in enumerate(DEVICES)
 )
 MDSTAT = (
     "Personalities : [raid6]\nmd0 : active raid6 sdd[2] sdb[1] sda[0]\n"
     "      99 blocks super 1.2 level 6, 512k chunk, algorithm 2 [4/3] [UUU_]\n"
-    "      uuid aaaaaaaa:bbbbbbbb:cccccccc:dddddddd\n\nunused devices: <none>\n"
+    f"      uuid {UUID}\n\nunused devices: <none>\n"
 )
+RAID0 = "md1 : active raid0 sdh[1] sdg[0]\n      99 blocks super 1.2 512k chunks\n\nunused devices: <none>\n"
+ARRAYS = {"detail": DETAIL, "export": EXPORT, "mdstat": MDSTAT}
 
 
-@pytest.mark.parametrize(("name", "good"), [("detail", DETAIL), ("export", EXPORT), ("mdstat", MDSTAT)], ids=["detail", "export", "mdstat"])
-def test_an_array_beside_a_damaged_one_is_read_and_no_drive_leaves(name: str, good: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ARRAYS)
+def test_an_array_beside_a_damaged_one_is_read_and_no_drive_leaves(name: str) -> None:
+    good = ARRAYS[name]
     lines = good.splitlines(keepends=True)
-    marked = (
-        good.replace("sd", "xvd")
-        .replace("md0", "md9")
-        .replace("aaaaaaaa:bbbbbbbb:cccccccc:dddddddd", "eeeeeeee:ffffffff:aaaaaaaa:bbbbbbbb")
-    )
+    marked = good.replace("sd", "xvd").replace("md0", "md9").replace(UUID, "eeeeeeee:ffffffff:aaaaaaaa:bbbbbbbb")
 
     def check(given: tuple[Damage, bool]) -> None:
         damage, is_first = given
@@ -211,19 +210,24 @@ def test_an_array_beside_a_damaged_one_is_read_and_no_drive_leaves(name: str, go
     fuzz(st.tuples(DAMAGE, st.booleans()), check, f"arrays beside a damaged one, by {name}", SHARE * SECONDS)
 
 
-def test_nobody_leaves_in_any_damaged_look(tmp_path: Path, warehouse: Warehouse) -> None:
-    folder = tmp_path / "in"
-    for name, good in (("detail", DETAIL), ("export", EXPORT), ("mdstat", MDSTAT)):
+def test_nobody_leaves_in_any_damaged_look(warehouse: Warehouse) -> None:
+    files = {}
+    for name, good in ARRAYS.items():
         lines = good.splitlines(keepends=True)
         torn = [
             "".join(damaged(lines, [(number, what, place)]))
             for number in range(len(lines)) for place in range(0, len(lines[number]), 2) for what in ("cut", "message", "message and line")
         ]  # fmt: skip
-        (folder / name).mkdir(parents=True)
-        (folder / name / "mdadm").write_text(f"TS {TS}\n{good}" + "".join(f"TS {TS + n}\n{text}" for n, text in enumerate(torn, 1)))
-    summary = ingest("mdadm", folder, warehouse.path)
-    assert summary.rows_rejected > 300
-    assert warehouse.stored("drive_events").select("drive_id", "detail", "occurred_at").rows() == []
-    assert warehouse.live("drives").sort("drive_id")["drive_id"].to_list() == [
-        f"{name}/{device}" for name in ("detail", "export", "mdstat") for device in DEVICES
-    ]
+        # of an export that ends with the lines of a member nobody can say that more were to come
+        ends = [end for end in range(1, len(good), 2) if name != "export" or "\n" not in good[end - 1 : end + 1]]
+        torn += [good[:end] + "\n" for end in ends]
+        files[f"{name}/mdadm"] = f"TS {TS}\n{good}" + "".join(f"TS {TS + n}\n{text}" for n, text in enumerate(torn, 1))
+    assert warehouse.land("mdadm", files).rows_rejected > 300
+    assert warehouse.rows("drive_events", "drive_id detail occurred_at") == []
+    assert warehouse.live("drives")["drive_id"].sort().to_list() == [f"{name}/{device}" for name in ARRAYS for device in DEVICES]
+
+
+@pytest.mark.parametrize("ends", ["raid0 ", "sdh[1]", "sdg[0]\n"])
+def test_nobody_leaves_an_array_without_a_width_where_the_file_ends_in_it(ends: str, warehouse: Warehouse) -> None:
+    warehouse.land("mdadm", {"web1/mdstat": f"TS {TS}\n{RAID0}TS {TS + 60}\n{RAID0[: RAID0.index(ends) + len(ends)]}"})
+    assert warehouse.rows("drives", "drive_id") == [("web1/sdg",), ("web1/sdh",)] and not warehouse.stored("drive_events").height

@@ -24,45 +24,21 @@ SHORT = {
 
 def lines(at: str = "", device: str = "sda", labels: str = "", **counters: object) -> str:
     """The counters of a drive in the text format; one given as null is left out."""
-    values = {
-        "reads": 100,
-        "writes": 50,
-        "read_seconds": 0.2,
-        "write_seconds": 0.1,
-        "read_bytes": 409600,
-        "written_bytes": 204800,
-    } | counters
-    return "".join(
-        f'node_disk_{metric}_total{{device="{device}"{labels}}} {values[name]}{at}\n'
-        for metric, name in SHORT.items()
-        if values[name] is not None
-    )
+    values = dict(zip(SHORT.values(), (100, 50, 0.2, 0.1, 409600, 204800), strict=True)) | counters
+    known = ((metric, values[name]) for metric, name in SHORT.items() if values[name] is not None)
+    return "".join(f'node_disk_{metric}_total{{device="{device}"{labels}}} {value}{at}\n' for metric, value in known)
 
 
-def land(warehouse: Warehouse, tmp_path: Path, *texts: str | bytes, name: str = "web1/{}.prom") -> IngestSummary:
-    for number, text in enumerate(texts):
-        path = tmp_path / "in" / name.format(number)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return ingest("prometheus", tmp_path / "in", warehouse.path)
+def land(warehouse: Warehouse, *texts: str | bytes, name: str = "web1/{}.prom") -> IngestSummary:
+    return warehouse.land("prometheus", {name.format(number): text for number, text in enumerate(texts)})
 
 
-def test_two_scrapes_by_hand_are_part_of_an_hour(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_two_scrapes_by_hand_are_part_of_an_hour(warehouse: Warehouse) -> None:
     first = "HTTP/1.0 200 OK\r\nDate: Mon, 05 Jan 2026 10:10:00 GMT\r\n\r\n# TYPE x counter\n" + lines() + f"node_time_seconds {T + 600}\n"
     second = lines(reads=1100, read_seconds=4.2, read_bytes=4505600) + lines(device="sda1") + f"node_time_seconds {T + 2400}\n"
-    assert counts(land(warehouse, tmp_path, first, second)) == (2, 2, 0, 0, 0)
-    columns = [
-        "hour_utc",
-        "drive_id",
-        "raid_group_id",
-        "read_ios",
-        "write_ios",
-        "read_latency_us",
-        "write_latency_us",
-        "read_blocks",
-        "coverage",
-    ]
-    assert warehouse.live().select(columns).rows() == [
+    assert counts(land(warehouse, first, second)) == (2, 2, 0, 0, 0)
+    columns = "hour_utc drive_id raid_group_id read_ios write_ios read_latency_us write_latency_us read_blocks coverage"
+    assert warehouse.rows("drive_hours", columns) == [
         (datetime(2026, 1, 5, 10), "web1/sda", "web1", 1000, 0, pytest.approx(4000.0, rel=1e-12), None, 4096000, 0.5)
     ]
 
@@ -70,33 +46,33 @@ def test_two_scrapes_by_hand_are_part_of_an_hour(warehouse: Warehouse, tmp_path:
 @pytest.mark.parametrize(
     "times", [(f" {T}000", f" {T + 3600}000"), (f" {T}.000", f" {T + 3600}.0"), (f" {T}", f' {T + 3600} # {{a="b"}} 1')]
 )
-def test_milliseconds_seconds_and_exemplars_are_read(times: tuple[str, str], warehouse: Warehouse, tmp_path: Path) -> None:
-    land(warehouse, tmp_path, lines(times[0]) + lines(times[1], reads=101, read_seconds=0.25) + "# EOF\n")
-    assert warehouse.live().select("hour_utc", "read_ios", "coverage").rows() == [(datetime(2026, 1, 5, 10), 1, 1.0)]
+def test_milliseconds_seconds_and_exemplars_are_read(times: tuple[str, str], warehouse: Warehouse) -> None:
+    land(warehouse, lines(times[0]) + lines(times[1], reads=101, read_seconds=0.25) + "# EOF\n")
+    assert warehouse.rows("drive_hours", "hour_utc read_ios coverage") == [(datetime(2026, 1, 5, 10), 1, 1.0)]
 
 
-def test_a_value_that_comes_twice_counts_once_and_two_of_them_for_none(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_a_value_that_comes_twice_counts_once_and_two_of_them_for_none(warehouse: Warehouse) -> None:
     again = lines(f" {T}")
     other = 'node_disk_reads_completed_total{device="sda"} 999 ' + f"{T + 60}\n"
     text = lines(f" {T}") + again + lines(f" {T + 60}", reads=150) + other + lines(f" {T + 1800}", reads=200)
-    summary = land(warehouse, tmp_path, text)
+    summary = land(warehouse, text)
     # the scrape that is there twice is one and a duplicate; of the one with two values both lines, and nothing of it counts
     assert counts(summary) == (5, 2, 2, 1, 0)
-    rejected = warehouse.table("rejected_records").select("reason", "value").rows()
+    rejected = warehouse.rejected("reason value")
     assert rejected == [("one of several values of the same series at the same time", value) for value in ("150", "999")]
     assert warehouse.live()["read_ios"].to_list() == [100]
 
 
-def test_a_dump_is_read_as_promtool_writes_it(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_a_dump_is_read_as_promtool_writes_it(warehouse: Warehouse) -> None:
     dumped = "".join(
         f'{{__name__="node_disk_{metric}_total", device="sda", instance="web{host}:9100", note="a \\"b\\" }} , c"}} {value} {at}000\n'
         for host in (1, 2) for metric in SHORT for at, value in ((T, 0), (T + 3600, 7))
     )  # fmt: skip
-    land(warehouse, tmp_path, gzip.compress(dumped.encode()), name="{}.dump.gz")
-    assert sorted(warehouse.live().select("drive_id", "read_ios", "read_latency_us").rows()) == [("web1/sda", 7, 1e6), ("web2/sda", 7, 1e6)]
+    land(warehouse, gzip.compress(dumped.encode()), name="{}.dump.gz")
+    assert warehouse.rows("drive_hours", "drive_id read_ios read_latency_us") == [("web1/sda", 7, 1e6), ("web2/sda", 7, 1e6)]
 
 
-def test_counters_that_wrap_or_start_again(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_counters_that_wrap_or_start_again(warehouse: Warehouse) -> None:
     readings = [
         {"reads": 10, "read_seconds": 4294967.0},
         {"reads": 20, "read_seconds": 0.704},  # over 2^32 ms: 1 s of ten reads
@@ -104,11 +80,11 @@ def test_counters_that_wrap_or_start_again(warehouse: Warehouse, tmp_path: Path)
         {"reads": 5, "read_seconds": 0.05},  # a boot: a quarter of the hour is not known
         {"reads": 15, "read_seconds": 0.15},
     ]
-    land(warehouse, tmp_path, "".join(lines(f" {T + 900 * n}", **reading) for n, reading in enumerate(readings)))
-    assert warehouse.live().select("read_ios", "read_latency_us", "coverage").rows() == [(30, pytest.approx(1.2e6 / 30, rel=1e-9), 0.75)]
+    land(warehouse, "".join(lines(f" {T + 900 * n}", **reading) for n, reading in enumerate(readings)))
+    assert warehouse.rows("drive_hours", "read_ios read_latency_us coverage") == [(30, pytest.approx(1.2e6 / 30, rel=1e-9), 0.75)]
 
 
-def test_broken_lines_cost_themselves(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_broken_lines_cost_themselves(warehouse: Warehouse) -> None:
     text = (
         "\ufeff\n"
         + lines(f" {T}")
@@ -120,38 +96,37 @@ def test_broken_lines_cost_themselves(warehouse: Warehouse, tmp_path: Path) -> N
         + lines(f" {T + 3600}", reads=200, read_seconds=1.2)
         + 'node_disk_reads_completed_total{device="s'
     )  # fmt: skip
-    summary = land(warehouse, tmp_path, text)
-    rejected = warehouse.table("rejected_records").select("row", "column").rows()
+    summary = land(warehouse, text)
     untimed = [(row, "time") for row in range(29, 35)]
-    assert rejected[:10] == [(8, "line"), (9, "line"), (12, "value"), *untimed, (41, "line")]
-    assert rejected[10:] == [(13, "reads"), (18, "writes"), (24, "write_seconds")]
+    alone = [(8, "line"), (9, "line"), (12, "value"), (13, "reads"), (18, "writes"), (24, "write_seconds")]
+    assert warehouse.rejected("row column") == [*alone, *untimed, (41, "line")]
     assert counts(summary) == (15, 2, 13, 0, 0)
-    assert warehouse.live().select("read_ios", "read_latency_us").rows() == [(100, 10_000.0)]
+    assert warehouse.rows("drive_hours", "read_ios read_latency_us") == [(100, 10_000.0)]
 
 
-def test_files_that_overlap_count_once(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_files_that_overlap_count_once(warehouse: Warehouse) -> None:
     one = lines(f" {T}") + lines(f" {T + 1800}", reads=150)
     two = lines(f" {T + 1800}", reads=150) + lines(f" {T + 3600}", reads=300) + lines(f" {T}", reads=99)
-    assert counts(land(warehouse, tmp_path, one, two)) == (5, 3, 0, 1, 1)
+    assert counts(land(warehouse, one, two)) == (5, 3, 0, 1, 1)
     assert warehouse.live()["read_ios"].to_list() == [200]
 
 
-def test_labels_that_cannot_be_read_cost_their_line(warehouse: Warehouse, tmp_path: Path) -> None:
+def test_labels_that_cannot_be_read_cost_their_line(warehouse: Warehouse) -> None:
     twice = f'node_disk_reads_completed_total{{device="sda",device="sdb"}} 5 {T}\n'
-    summary = land(warehouse, tmp_path, lines(f" {T}") + twice + lines(f" {T + 3600}", reads=200, read_seconds=1.2))
+    summary = land(warehouse, lines(f" {T}") + twice + lines(f" {T + 3600}", reads=200, read_seconds=1.2))
     assert counts(summary) == (3, 2, 1, 0, 0)
-    assert warehouse.table("rejected_records").select("row", "reason", "value").rows() == [
+    assert warehouse.rejected("row reason value") == [
         (7, "labels that cannot be read", 'node_disk_reads_completed_total{device="sda",device="sdb"}')
     ]
 
 
-def test_a_clock_of_the_next_block_gives_the_time(warehouse: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clock_of_the_next_block_gives_the_time(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     # half a scrape, and a little
     monkeypatch.setattr("ingest.reading.readers.BLOCK_BYTES", 220)
     scrapes = [lines(reads=100 * n, read_seconds=n) + f"node_time_seconds {T + 1800 * n}\n" for n in range(3)]
     # the last one has no clock
-    assert counts(land(warehouse, tmp_path, "".join(scrapes) + lines())) == (9, 3, 6, 0, 0)
-    assert warehouse.live().select("read_ios", "coverage").rows() == [(200, 1.0)]
+    assert counts(land(warehouse, "".join(scrapes) + lines())) == (9, 3, 6, 0, 0)
+    assert warehouse.rows("drive_hours", "read_ios coverage") == [(200, 1.0)]
 
 
 @pytest.mark.parametrize("begin", [T + 12 * 3600, T + 14 * 3600 - 120, T + 14 * 3600])
@@ -178,9 +153,9 @@ def test_days_that_are_taken_one_by_one_come_to_what_they_come_to_together(
     by_series = sorted("".join(dumped).splitlines(keepends=True))
     files = ["".join(line for line in by_series if f'"{device}"' in line) for device in ("sda", "sdb", "sdc", "sdd")]
     together, apart = Warehouse(tmp_path / "together"), Warehouse(tmp_path / "apart")
-    told = [counts(land(together, tmp_path, *files))]
+    told = [counts(land(together, *files))]
     monkeypatch.setattr("ingest.sources.prometheus.text.LINES_AT_ONCE", 1)
-    told.append(counts(land(apart, tmp_path, *files)))
+    told.append(counts(land(apart, *files)))
     assert told[0] == told[1] and told[0][3] == 0
     for kind, order in (("drive_hours", "hour_utc"), ("drives", "valid_from"), ("drive_aliases", "valid_from")):
         one, other = (each.live(kind).sort(order, "file_no", "row_no", pl.last()) for each in (together, apart))
@@ -204,46 +179,19 @@ def test_days_that_are_taken_one_by_one_come_to_what_they_come_to_together(
         ("\ufeffx".encode("utf-16"), "UTF-16"),
     ],
 )  # fmt: skip
-def test_a_file_without_counters_or_time_is_unreadable(text: str | bytes, said: str, warehouse: Warehouse, tmp_path: Path) -> None:
-    (file,) = land(warehouse, tmp_path, text).files
+def test_a_file_without_counters_or_time_is_unreadable(text: str | bytes, said: str, warehouse: Warehouse) -> None:
+    (file,) = land(warehouse, text).files
     assert file.status == "unreadable" and said in (file.note or "")
 
 
 def test_partitions_and_what_is_made_of_drives_are_left_out() -> None:
     whole = ["sda", "sdaa", "nvme0n1", "vda", "xvdb", "hda", "mmcblk0", "cciss!c0d1", "dasda", "sd0"]
-    parts = [
-        "sda1",
-        "nvme0n1p2",
-        "mmcblk0p1",
-        "md0",
-        "dm-3",
-        "loop7",
-        "zram0",
-        "nbd0",
-        "sr0",
-        "ram1",
-        "nvme0c1n1",
-        "sd",
-        "",
-        "rbd0",
-        "sda/..",
-        "sda\n",
-    ]
-    assert [name for name in whole + parts if is_whole_drive(name)] == whole
-    assert [drive_of(name) for name in ("sda1", "nvme0n1p2", "cciss!c0d1p1", "sda", "md0")] == [
-        "sda",
-        "nvme0n1",
-        "cciss!c0d1",
-        "sda",
-        "md0",
-    ]
-    assert [host_of(name) for name in ("web1:9100", "[::1]:9100", "web1", "fe80::1", "10.0.0.1:80")] == [
-        "web1",
-        "::1",
-        "web1",
-        "fe80::1",
-        "10.0.0.1",
-    ]
+    parts = ["sda1", "nvme0n1p2", "mmcblk0p1", "md0", "dm-3", "loop7", "zram0", "nbd0", "sr0", "ram1", "nvme0c1n1", "sd", "rbd0", "sda/.."]
+    assert [name for name in (*whole, *parts, "", "sda\n") if is_whole_drive(name)] == whole
+    drives = {"sda1": "sda", "nvme0n1p2": "nvme0n1", "cciss!c0d1p1": "cciss!c0d1", "sda": "sda", "md0": "md0"}
+    assert {name: drive_of(name) for name in drives} == drives
+    hosts = {"web1:9100": "web1", "[::1]:9100": "::1", "web1": "web1", "fe80::1": "fe80::1", "10.0.0.1:80": "10.0.0.1"}
+    assert {name: host_of(name) for name in hosts} == hosts
 
 
 @needs_shared

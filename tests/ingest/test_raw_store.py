@@ -7,12 +7,10 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
 import duckdb
-import polars as pl
 import pytest
 
 import ingest.raw.durable as durable
@@ -21,13 +19,7 @@ from ingest import drive_hour_files, ingest, list_deliveries
 from ingest.contract.errors import StoreError
 from ingest.contract.fleet import INGESTED_FILES, RAW, REJECTED_RECORDS, RETIRED
 from ingest.contract.values import RECORD_KINDS, TIMED
-from tests.ingest.conftest import GOOD_ROW, HOURS_HEADER, Warehouse
-
-Bundle = Callable[[dict[str, str | bytes | pl.DataFrame]], Path]
-
-
-def hours(*rows: str) -> str:
-    return "\n".join([HOURS_HEADER, *rows]) + "\n"
+from tests.ingest.conftest import GOOD_ROW, Warehouse, hours
 
 
 def everything(warehouse: Warehouse) -> dict[str, str]:
@@ -37,10 +29,10 @@ def everything(warehouse: Warehouse) -> dict[str, str]:
     }
 
 
-def test_layout_and_schemas(bundle: Bundle, warehouse: Warehouse) -> None:
+def test_layout_and_schemas(warehouse: Warehouse) -> None:
     other_day = GOOD_ROW.replace("2026-01-05T10", "2026-01-06T00")
     better = GOOD_ROW.replace(",10,", ",11,")
-    folder = bundle(
+    folder = warehouse.put(
         {
             "drive_hours.csv": hours(other_day, GOOD_ROW, better, GOOD_ROW.replace("d1", "")),
             "drives.csv": "drive_id,raid_group_id,model\nd1,g1,A\nd1,g1,B\n",
@@ -54,18 +46,10 @@ def test_layout_and_schemas(bundle: Bundle, warehouse: Warehouse) -> None:
     assert (delivery.seq, delivery.first_hour, delivery.last_hour) == (1, datetime(2026, 1, 5, 10), datetime(2026, 1, 6))
     assert [path.name for path in drive_hour_files(delivery)] == ["2026-01-05.parquet", "2026-01-06.parquet"]
     assert [path.name for path in drive_hour_files(delivery, datetime(2026, 1, 6), datetime(2026, 1, 7))] == ["2026-01-06.parquet"]
-    names = sorted(path.name for path in delivery.path.iterdir())
-    tables = [
-        "drive_events",
-        "drives",
-        "ingested_files",
-        "rejected_records",
-        "retired_drive_events",
-        "retired_drive_health",
-        "retired_drive_hours",
-        "retired_drives",
-    ]
-    assert names == sorted(["delivery.json", "drive_hours", "drive_health", *(f"{table}.parquet" for table in tables)])
+    retired = [f"retired_{kind}.parquet" for kind in ("drive_events", "drive_health", "drive_hours", "drives")]
+    tables = ["drive_events.parquet", "drives.parquet", "ingested_files.parquet", "rejected_records.parquet"]
+    names = ["delivery.json", "drive_hours", "drive_health", *tables, *retired]
+    assert sorted(path.name for path in delivery.path.iterdir()) == sorted(names)
     schemas = {
         **{f"retired_{kind}": RETIRED[kind] for kind in RECORD_KINDS},
         **{kind: RAW[kind] for kind in RECORD_KINDS},
@@ -82,11 +66,10 @@ def test_layout_and_schemas(bundle: Bundle, warehouse: Warehouse) -> None:
     assert types == ("TIMESTAMP", "BIGINT", "DOUBLE", "DOUBLE")
 
 
-def test_ingesting_again_changes_nothing(bundle: Bundle, warehouse: Warehouse) -> None:
-    folder = bundle(
-        {"a/drive_hours.csv": hours(GOOD_ROW), "drives.csv": "drive_id,raid_group_id\nd1,g1\n", "drive_events.parquet": b"junk"}
-    )
-    ingest("bundle", [folder], warehouse.path)
+def test_ingesting_again_changes_nothing(warehouse: Warehouse) -> None:
+    drives = "drive_id,raid_group_id\nd1,g1\n"
+    folder = warehouse.put({"a/drive_hours.csv": hours(GOOD_ROW), "drives.csv": drives, "drive_events.parquet": b"junk"})
+    warehouse.land("bundle", folder)
     before = everything(warehouse)
     for again in ([folder], [folder / "a", folder / "drives.csv"], [folder, folder], [str(folder) + "/"]):
         summary = ingest("bundle", again, warehouse.path)
@@ -96,22 +79,22 @@ def test_ingesting_again_changes_nothing(bundle: Bundle, warehouse: Warehouse) -
     assert len(summary.unreadable) == 1
 
 
-def test_a_new_file_beside_known_ones_is_the_only_one_that_lands(bundle: Bundle, warehouse: Warehouse) -> None:
-    folder = bundle({"drive_hours_1.csv": hours(GOOD_ROW)})
-    ingest("bundle", [folder], warehouse.path)
+def test_a_new_file_beside_known_ones_is_the_only_one_that_lands(warehouse: Warehouse) -> None:
+    folder = warehouse.put({"drive_hours_1.csv": hours(GOOD_ROW)})
+    warehouse.land("bundle", folder)
     (folder / "drive_hours_0.csv").write_text(hours(GOOD_ROW.replace("d1", "d2")))
-    summary = ingest("bundle", [folder], warehouse.path)
+    summary = warehouse.land("bundle", folder)
     assert [(file.status, file.file_no) for file in summary.files] == [("landed", 1), ("already landed", None)]
     assert warehouse.table("ingested_files").select("delivery_seq", "file_no").rows() == [(1, 1), (2, 1)]
     # a changed file of a known name is a new file
     (folder / "drive_hours_1.csv").write_text(hours(GOOD_ROW.replace("d1", "d3")))
-    assert ingest("bundle", [folder], warehouse.path).delivery_seq == 3
+    assert warehouse.land("bundle", folder).delivery_seq == 3
 
 
-def test_a_commit_that_fails_leaves_nothing(bundle: Bundle, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    ingest("bundle", [bundle({"drive_hours.csv": hours(GOOD_ROW)})], warehouse.path)
+def test_a_commit_that_fails_leaves_nothing(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    warehouse.land("bundle", {"drive_hours.csv": hours(GOOD_ROW)})
     before = everything(warehouse)
-    second = bundle({"drive_hours.csv": hours(GOOD_ROW.replace("d1", "d2"))})
+    second = warehouse.put({"drive_hours.csv": hours(GOOD_ROW.replace("d1", "d2"))})
 
     def no_space(*_: object) -> None:
         raise OSError(28, "No space left on device")
@@ -120,9 +103,9 @@ def test_a_commit_that_fails_leaves_nothing(bundle: Bundle, warehouse: Warehouse
         with monkeypatch.context() as patch:
             patch.setattr(module, name, no_space)
             with pytest.raises(StoreError, match="No space left"):
-                ingest("bundle", [second], warehouse.path)
+                warehouse.land("bundle", second)
         assert everything(warehouse) == before
-    assert ingest("bundle", [second], warehouse.path).delivery_seq == 2
+    assert warehouse.land("bundle", second).delivery_seq == 2
 
 
 KILLED = """
@@ -138,20 +121,20 @@ ingest("bundle", [folder], warehouse)
 
 
 @pytest.mark.parametrize("step", ["sync", "rename"])
-def test_a_killed_ingest_leaves_no_delivery_and_the_next_cleans_up(step: str, bundle: Bundle, warehouse: Warehouse) -> None:
-    folder = bundle({"drive_hours.csv": hours(GOOD_ROW)})
+def test_a_killed_ingest_leaves_no_delivery_and_the_next_cleans_up(step: str, warehouse: Warehouse) -> None:
+    folder = warehouse.put({"drive_hours.csv": hours(GOOD_ROW)})
     root = Path(__file__).parents[2]
     done = subprocess.run([sys.executable, "-c", KILLED, step, str(folder), str(warehouse.path)], cwd=root, check=False)
     assert done.returncode == -9
     assert list_deliveries(warehouse.path) == []
     staging = warehouse.path / "raw/.staging"
     assert len(list(staging.iterdir())) > 0
-    assert ingest("bundle", [folder], warehouse.path).delivery_seq == 1
+    assert warehouse.land("bundle", folder).delivery_seq == 1
     assert list(staging.iterdir()) == []
 
 
-def test_two_ingests_at_once_take_turns(bundle: Bundle, warehouse: Warehouse) -> None:
-    folders = [bundle({f"drive_hours_{n}.csv": hours(GOOD_ROW.replace(",10,", f",{n + 1},"))}) for n in range(4)]
+def test_two_ingests_at_once_take_turns(warehouse: Warehouse) -> None:
+    folders = [warehouse.put({f"drive_hours_{n}.csv": hours(GOOD_ROW.replace(",10,", f",{n + 1},"))}) for n in range(4)]
     threads = [threading.Thread(target=ingest, args=("bundle", [folder], warehouse.path)) for folder in folders]
     for thread in threads:
         thread.start()
@@ -161,17 +144,17 @@ def test_two_ingests_at_once_take_turns(bundle: Bundle, warehouse: Warehouse) ->
     assert warehouse.live()["read_ios"].to_list() == [4]
 
 
-def test_folders_that_are_no_deliveries_are_ignored(bundle: Bundle, warehouse: Warehouse) -> None:
+def test_folders_that_are_no_deliveries_are_ignored(warehouse: Warehouse) -> None:
     assert list_deliveries(warehouse.path) == []
-    ingest("bundle", [bundle({"drives.csv": "drive_id,raid_group_id\nd1,g1\n"})], warehouse.path)
+    warehouse.land("bundle", {"drives.csv": "drive_id,raid_group_id\nd1,g1\n"})
     os.mkdir(warehouse.path / "raw/deliveries/lost+found")
     (delivery,) = list_deliveries(warehouse.path)
     assert delivery.path.name == "000001.no-hours"
     assert drive_hour_files(delivery) == []
 
 
-def test_progress_is_reported(bundle: Bundle, warehouse: Warehouse) -> None:
+def test_progress_is_reported(warehouse: Warehouse) -> None:
     seen: list[tuple[str, int, int]] = []
-    ingest("bundle", [bundle({"drive_hours.csv": hours(GOOD_ROW)})], warehouse.path, on_progress=lambda *step: seen.append(step))
+    ingest("bundle", [warehouse.put({"drive_hours.csv": hours(GOOD_ROW)})], warehouse.path, on_progress=lambda *step: seen.append(step))
     assert {phase for phase, _, _ in seen} >= {"hash", "read", "commit"}
     assert all(0 <= done <= total for _, done, total in seen)

@@ -7,14 +7,11 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 
-import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.build import build
-from engine.warehouse import Warehouse as Built
-from ingest import ingest
+from ingest import IngestSummary
 from ingest.sources.zfs import drive_named
 from tests.ingest.conftest import Warehouse
 
@@ -23,11 +20,8 @@ TS = int(AT.replace(tzinfo=UTC).timestamp())
 SIX = ["sde", "sdf", "sdg", "sdh", "sdi", "sdj"]
 
 
-def put(root: Path, text: str, name: str = "web1/zpool.txt") -> Path:
-    path = root / "in" / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    return root / "in"
+def land(warehouse: Warehouse, text: str, name: str = "zpool.txt") -> IngestSummary:
+    return warehouse.land("zfs", {f"web1/{name}": text})
 
 
 def report(at: int, rows: dict[str, tuple[int, int]], top: tuple[str, ...] = ("tank", "raidz2-0")) -> str:
@@ -52,13 +46,13 @@ def status(
     )
 
 
-def test_a_report_counts_from_the_time_before_it(tmp_path: Path, warehouse: Warehouse) -> None:
+def test_a_report_counts_from_the_time_before_it(warehouse: Warehouse) -> None:
     """sda1 and sda2 are one drive; sdb does less than one read a second, which is printed as 0."""
     rows = {"sda1": (100, 4_000_000), "sda2": (100, 8_000_000), "/dev/sdb": (0, 2_000_000), "wwn-0x5000c500a1b2c3d4": (1, 0)}
     rows |= {"ata-ST18000NM000J-2TV103_ZR500001-part1": (10, 1_000_000)}
     text = f"TS {TS}\n{report(TS + 1800, rows)}{report(TS + 3600, rows)}"
-    assert ingest("zfs", put(tmp_path, text), warehouse.path).rows_rejected == 0
-    hours = warehouse.live().sort("drive_id").select("drive_id", "hour_utc", "read_ios", "read_latency_us", "coverage", "is_alias").rows()
+    assert land(warehouse, text).rows_rejected == 0
+    hours = warehouse.rows("drive_hours", "drive_id hour_utc read_ios read_latency_us coverage is_alias")
     assert hours == [
         ("ZR500001", AT, 36_000, 1000.0, 1.0, False),
         ("web1/sda", AT, 720_000, 6000.0, 1.0, True),
@@ -68,7 +62,7 @@ def test_a_report_counts_from_the_time_before_it(tmp_path: Path, warehouse: Ware
     assert warehouse.live().filter(drive_id="ZR500001")["read_blocks"].item() == 819_200 * 3600 // 512
 
 
-def test_peers_are_a_raidz_or_all_small_mirrors_of_a_pool(tmp_path: Path, warehouse: Warehouse) -> None:
+def test_peers_are_a_raidz_or_all_small_mirrors_of_a_pool(warehouse: Warehouse) -> None:
     rows = (
         "\t  mirror-0  ONLINE 0 0 0 -\n\t    /dev/disk/by-id/wwn-0x5000c500a1b2c3d4  ONLINE 0 0 0 0\n"
         "\t    sdb  ONLINE 0 1 2 7  (trim unsupported)\n\t  mirror-1  ONLINE 0 0 0 -\n\t    replacing-0  ONLINE 0 0 0 -\n"
@@ -76,20 +70,20 @@ def test_peers_are_a_raidz_or_all_small_mirrors_of_a_pool(tmp_path: Path, wareho
         "\t    9876543210123456789  UNAVAIL 0 0 0 0  was /dev/sdx1\n"
         "\tlogs\t\n\t  nvme0n1p2  ONLINE 0 0 0 0\n\tspares\n\t  sdz    AVAIL   \n"
     )
-    ingest("zfs", put(tmp_path, status(TS, rows, pool="rpool") + status(TS).partition("\n")[2]), warehouse.path)
-    found = warehouse.live("drives").sort("raid_group_id", "drive_id").select("drive_id", "raid_group_id", "role", "raid_level").rows()
+    land(warehouse, status(TS, rows, pool="rpool") + status(TS).partition("\n")[2])
+    found = warehouse.rows("drives", "drive_id raid_group_id role raid_level")
     assert found == [
+        ("web1/nvme0n1", "web1/rpool/logs", "data", "stripe"),
         *((f"web1/{name}", "web1/rpool", "data", "mirror") for name in ("sdb", "sdc", "sdd")),
+        *((f"web1/{name}", "web1/tank/raidz2-0", "data", "raidz2") for name in SIX),
         ("web1/sdz", "web1/rpool", "spare", "stripe"),
         ("wwn:0x5000c500a1b2c3d4", "web1/rpool", "data", "mirror"),
-        ("web1/nvme0n1", "web1/rpool/logs", "data", "stripe"),
-        *((f"web1/{name}", "web1/tank/raidz2-0", "data", "raidz2") for name in SIX),
     ]
-    errors = warehouse.live("drive_health").filter(drive_id="web1/sdb").select("attribute", "raw_value").rows()
+    errors = warehouse.rows("drive_health", "attribute raw_value", drive_id="web1/sdb")
     assert dict(errors) == {"zfs_read_errors": 0, "zfs_write_errors": 1, "zfs_checksum_errors": 2, "zfs_slow_ios": 7}
 
 
-def test_drives_of_a_draid_are_neither_a_pool_nor_its_own_spares(tmp_path: Path, warehouse: Warehouse) -> None:
+def test_drives_of_a_draid_are_neither_a_pool_nor_its_own_spares(warehouse: Warehouse) -> None:
     """Names are of /etc/zfs/vdev_id.conf. Only the status says that B7, a vdev by itself, is no pool."""
     draid, below = "draid2:4d:11c:1s-0", dict.fromkeys(("A0", "slot-1", "spare-2", "draid2-0-0"), (1, 1000))
     members = (
@@ -99,26 +93,26 @@ def test_drives_of_a_draid_are_neither_a_pool_nor_its_own_spares(tmp_path: Path,
     )
     scan = f"resilver ({draid}) in progress since Mon Jan  5 09:55:00 2026"
     text = f"{status(TS, members, scan, 'big-pool')}TS {TS}\n{report(TS + 60, below, ('big-pool', draid, 'B7', 'other-pool'))}"
-    assert ingest("zfs", put(tmp_path, text), warehouse.path).rows_rejected == 0
+    assert land(warehouse, text).rows_rejected == 0
     names = {"web1/A0", "web1/B7", "web1/slot-1"}
     for kind in ("drive_hours", "drives", "drive_events"):
         assert set(warehouse.live(kind)["drive_id"]) == names
     assert set(warehouse.live("drive_events")["event_type"]) == {"rebuild"}
 
 
-def test_scrubs_and_resilvers_are_events_of_the_pools_drives(tmp_path: Path, warehouse: Warehouse) -> None:
+def test_scrubs_and_resilvers_are_events_of_the_pools_drives(warehouse: Warehouse) -> None:
     doing = ["none requested", "scrub in progress since Sat Sep  5 11:00:00 2026", "resilver in progress since Sat Sep  5 12:00:00 2026"]
     text = "".join(status(TS + 600 * n, "\t  sda  ONLINE 0 0 0 0\n", doing[m]) for n, m in enumerate((0, 1, 1, 0, 2)))
-    ingest("zfs", put(tmp_path, text), warehouse.path)
-    events = warehouse.live("drive_events").sort("occurred_at").select("drive_id", "event_type", "occurred_at", "ended_at", "detail").rows()
+    land(warehouse, text)
+    events = warehouse.rows("drive_events", "drive_id event_type occurred_at ended_at detail")
     after = [AT + timedelta(minutes=10 * n) for n in range(5)]
     assert events == [
-        ("web1/sda", "scrub", after[1], after[3], "zfs: scrub"),
         ("web1/sda", "rebuild", after[4], None, "zfs: resilver, expansion or removal"),
+        ("web1/sda", "scrub", after[1], after[3], "zfs: scrub"),
     ]
 
 
-def test_a_scrub_is_an_event_by_what_influx_prints_too(tmp_path: Path, warehouse: Warehouse) -> None:
+def test_a_scrub_is_an_event_by_what_influx_prints_too(warehouse: Warehouse) -> None:
     """It runs at the second and the third of four looks at one pool, and never in the other."""
     lines = []
     for n, state in enumerate(("none", "scanning", "scanning", "finished")):
@@ -127,12 +121,12 @@ def test_a_scrub_is_an_event_by_what_influx_prints_too(tmp_path: Path, warehouse
         for pool, drive in (("tank", "sda"), ("other", "sdb")):
             lines.append(f"zpool_stats,name={pool},state=ONLINE,path=/dev/{drive}1,vdev=root/disk-0 read_bytes=0u,write_bytes=0u {at}")
             lines.append(f"zpool_latency,le=0.001049,name={pool},path=/dev/{drive}1,vdev=root/disk-0 disk_read=0u,disk_write=0u {at}")
-    ingest("zfs", put(tmp_path, "\n".join(lines), "web1/zpool_influxdb.lp"), warehouse.path)
-    events = warehouse.live("drive_events").select("drive_id", "event_type", "occurred_at", "ended_at").rows()
+    land(warehouse, "\n".join(lines), "zpool_influxdb.lp")
+    events = warehouse.rows("drive_events", "drive_id event_type occurred_at ended_at")
     assert events == [("web1/sda", "scrub", AT + timedelta(minutes=10), AT + timedelta(minutes=30))]
 
 
-def test_influx_names_vdevs_and_counts_errors(tmp_path: Path, warehouse: Warehouse) -> None:
+def test_influx_names_vdevs_and_counts_errors(warehouse: Warehouse) -> None:
     """As a guess: it names no logs. Of a day the last counts are kept; those before July 2026 have no slow I/Os."""
     members = {"sda1": "raidz-0/disk-0", "sdb1": "raidz-0/replacing-1/disk-0", "sdd": "disk-1", "sdc1": "raidz-0/disk-2"}
     lines = [
@@ -141,17 +135,17 @@ def test_influx_names_vdevs_and_counts_errors(tmp_path: Path, warehouse: Warehou
         for n in range(2)
         for (drive, vdev), slow in zip(members.items(), (",slow_ios=7u", "", "", ""), strict=True)
     ]
-    ingest("zfs", put(tmp_path, "\n".join(lines), "web1/zpool_influxdb.lp"), warehouse.path)
+    land(warehouse, "\n".join(lines), "zpool_influxdb.lp")
     drives = warehouse.live("drives").sort("drive_id").select("drive_id", "raid_group_id", "raid_level", "is_group_guessed", "valid_from")
     group = ("web1/tank/raidz-0", "raidz", True, AT)
     assert drives.rows() == [("web1/sda", *group), ("web1/sdb", *group), ("web1/sdd", "web1/tank", "stripe", True, AT)]
-    health = warehouse.live("drive_health").filter(drive_id="web1/sda").select("attribute", "raw_value").rows()
+    health = warehouse.rows("drive_health", "attribute raw_value", drive_id="web1/sda")
     assert sorted(health) == [("zfs_checksum_errors", 3), ("zfs_read_errors", 1), ("zfs_slow_ios", 7), ("zfs_write_errors", 0)]
     assert warehouse.live("drive_health").filter(drive_id="web1/sdb").height == 3
 
 
 @pytest.mark.parametrize("is_summed", [False, True])
-def test_histograms_of_influx_give_reads_and_their_mean(is_summed: bool, tmp_path: Path, warehouse: Warehouse) -> None:
+def test_histograms_of_influx_give_reads_and_their_mean(is_summed: bool, warehouse: Warehouse) -> None:
     """A thousand reads of 2.1 to 4.2 ms, whose middle is 3.15 ms, in each of two quarters of an hour."""
     lines = []
     for n in range(3):
@@ -164,10 +158,10 @@ def test_histograms_of_influx_give_reads_and_their_mean(is_summed: bool, tmp_pat
             tags = rf"le={bound},name=my\ tank,path=/dev/sda1,vdev=root/raidz-0/disk-0"
             lines.append(f"zpool_latency,{tags} total_read=9u,disk_read={reads}u,disk_write=0u {at}")
             lines.append(f"zpool_latency,le={bound},name=tank,vdev=root disk_read=1u,disk_write=0u {at}")
-    ingest("zfs", put(tmp_path, "\n".join(lines), "web1/zpool_influxdb.lp"), warehouse.path)
-    (hour,) = warehouse.live().select("drive_id", "read_ios", "read_latency_us", "read_blocks", "coverage").rows()
+    land(warehouse, "\n".join(lines), "zpool_influxdb.lp")
+    (hour,) = warehouse.rows("drive_hours", "drive_id read_ios read_latency_us read_blocks coverage")
     assert hour == ("web1/sda", 2000, pytest.approx(3146, abs=1), 32, 0.5)
-    (bucket,) = warehouse.live("drive_latencies").select("drive_id", "hour_utc", "upper_us", "io_count", "is_alias").rows()
+    (bucket,) = warehouse.rows("drive_latencies", "drive_id hour_utc upper_us io_count is_alias")
     assert bucket == ("web1/sda", AT, 4194.0, 2000, True)
 
 
@@ -185,16 +179,14 @@ def test_histograms_of_influx_give_reads_and_their_mean(is_summed: bool, tmp_pat
         ("zpool_latency,le=0.1,name=tank,path=/de", 1, "line", "zpool_latency,le=0.1,name=tank,path=/de"),
     ],
 )
-def test_a_broken_value_is_rejected_by_its_place(
-    text: str, row: int, column: str, value: str, tmp_path: Path, warehouse: Warehouse
-) -> None:
-    ingest("zfs", put(tmp_path, text), warehouse.path)
-    rejected = warehouse.table("rejected_records").select("row", "column", "value").rows()
+def test_a_broken_value_is_rejected_by_its_place(text: str, row: int, column: str, value: str, warehouse: Warehouse) -> None:
+    land(warehouse, text)
+    rejected = warehouse.rejected("row column value")
     assert (row, column, value) in rejected
 
 
-def test_a_text_without_a_pool_is_unreadable(tmp_path: Path, warehouse: Warehouse) -> None:
-    assert "no drive of a pool" in str(ingest("zfs", put(tmp_path, f"TS {TS}\nno pools available\n"), warehouse.path).unreadable[0].note)
+def test_a_text_without_a_pool_is_unreadable(warehouse: Warehouse) -> None:
+    assert "no drive of a pool" in str(land(warehouse, f"TS {TS}\nno pools available\n").unreadable[0].note)
 
 
 @given(
@@ -206,7 +198,7 @@ def test_a_serial_number_in_a_name_is_found_in_any_folder_and_partition(model: s
         assert drive_named("web1", name) == (serial, False)
 
 
-def test_a_tail_that_the_mean_does_not_show_is_seen(tmp_path: Path) -> None:
+def test_a_tail_that_the_mean_does_not_show_is_seen(warehouse: Warehouse) -> None:
     """1.5% of sdj's I/Os take 100 ms, its peers' 1.5 ms: its mean is 1.9 times theirs, its 99th percentile more than 30 times."""
     lines = []
     for name in SIX:
@@ -215,25 +207,18 @@ def test_a_tail_that_the_mean_does_not_show_is_seen(tmp_path: Path) -> None:
             for bound, reads in (("0.001049", 1000 * n - slow), ("0.067109", slow), ("+Inf", 0)):
                 tags = f"le={bound},name=tank,path=/dev/{name}1,vdev=root/raidz-0/disk-0"
                 lines.append(f"zpool_latency,{tags} disk_read={reads}u,disk_write=0u {(TS + 300 * n) * 10**9}")
-    put(tmp_path, "\n".join(lines), "web1/zpool.lp")
-    warehouse = Built(tmp_path / "warehouse")
-    ingest("zfs", [put(tmp_path, status(TS))], warehouse.root, kind="disk")
-    build(warehouse)
-    query = "select drive_id, raid_group_id, slowdown, p50_slowdown, p99_slowdown from marts.fct_drive_hour_latency"
-    with duckdb.connect(str(warehouse.published), read_only=True) as connection:
-        (found,) = connection.execute(f"{query} where is_p99_slow and not is_slow").fetchall()
+    warehouse.land("zfs", {"web1/zpool.lp": "\n".join(lines), "web1/zpool.txt": status(TS)}, kind="disk")
+    columns = "drive_id, raid_group_id, slowdown, p50_slowdown, p99_slowdown"
+    (found,) = warehouse.built(f"select {columns} from marts.fct_drive_hour_latency where is_p99_slow and not is_slow")
     slowdowns = [pytest.approx(1.945, abs=0.01), pytest.approx(1.0, abs=0.01), pytest.approx(43, abs=2)]
     assert found == ("web1/sdj", "web1/tank/raidz2-0", *slowdowns)
 
 
-def test_the_slow_drive_of_a_real_pool_is_named(tmp_path: Path) -> None:
+def test_the_slow_drive_of_a_real_pool_is_named(warehouse: Warehouse) -> None:
     """Recorded from OpenZFS 2.1.11 while QEMU held SER0003 to 25 I/Os a second, and I/Os of 100 ms counted as slow; looks moved apart."""
     text, hours = (Path(__file__).parent / "zfs_2.1.11.txt").read_text(), count(TS, 3600)
-    put(tmp_path, re.sub(r"^(TS )?\d{10}$", lambda match: f"{match[1] or ''}{next(hours)}", text, flags=re.MULTILINE))
-    warehouse = Built(tmp_path / "warehouse")
-    assert ingest("zfs", tmp_path / "in", warehouse.root).rows_rejected == 0
-    build(warehouse)
-    with duckdb.connect(str(warehouse.published), read_only=True) as connection:
-        raised = connection.execute("select subject_id, raid_group_id, round(max_slowdown) from marts.fct_slow_alerts").fetchall()
-        counted = connection.execute("select max(raw_value), max_by(drive_id, raw_value) from marts.fct_drive_health").fetchall()
+    text = re.sub(r"^(TS )?\d{10}$", lambda match: f"{match[1] or ''}{next(hours)}", text, flags=re.MULTILINE)
+    assert land(warehouse, text).rows_rejected == 0
+    raised = warehouse.built("select subject_id, raid_group_id, round(max_slowdown) from marts.fct_slow_alerts")
+    counted = warehouse.built("select max(raw_value), max_by(drive_id, raw_value) from marts.fct_drive_health")
     assert raised == [("SER0003", "web1/tank/raidz2-0", 134)] and counted == [(587, "SER0003")]

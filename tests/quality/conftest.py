@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
+from pathlib import Path
 
 import polars as pl
+import pytest
 
-from tests.ingest.conftest import bundle, warehouse  # noqa: F401
+from tests.ingest.conftest import Warehouse, warehouse  # noqa: F401
 
 START = datetime(2026, 1, 5)
 NOW = datetime(2026, 1, 20)
 DRIVES = 48
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Warehouse:
+    """Another warehouse, for what it makes of other files, or of the same without the gate."""
+    return Warehouse(tmp_path / "other")
 
 
 def fleet(*hours: int, drives: int = DRIVES, latency_us: float = 4000.0) -> pl.DataFrame:
@@ -32,22 +40,13 @@ def fleet(*hours: int, drives: int = DRIVES, latency_us: float = 4000.0) -> pl.D
     )
 
 
-def inventory(drives: int = DRIVES) -> pl.DataFrame:
+def inventory() -> pl.DataFrame:
     """The inventory of the fleet."""
-    return pl.DataFrame({"number": range(drives)}).select(
-        pl.format("d{}", "number").alias("drive_id"),
-        pl.format("g{}", pl.col("number") // 8).alias("raid_group_id"),
-        pl.lit("data").alias("role"),
-        pl.lit("disk").alias("kind"),
-        pl.lit(4_000_000_000_000, pl.Int64).alias("capacity_bytes"),
-        pl.lit(7200, pl.Int64).alias("rpm"),
-        pl.lit("SATA").alias("interface"),
-        pl.lit("TLC").alias("flash_cell"),
-        pl.lit(datetime(2024, 1, 5).date()).alias("deployed_on"),
-        pl.lit(datetime(2024, 1, 5)).alias("valid_from"),
-        pl.lit(None, pl.Datetime("us")).alias("valid_to"),
-        pl.lit(START).alias("collected_at"),
-    )
+    return of_each_drive(
+        raid_group_id=[f"g{number // 8}" for number in range(DRIVES)], role="data", kind="disk", capacity_bytes=4_000_000_000_000, rpm=7200,
+        interface="SATA", flash_cell="TLC", deployed_on=date(2024, 1, 5), valid_from=datetime(2024, 1, 5),
+        valid_to=pl.Series([None] * DRIVES, dtype=pl.Datetime("us")), collected_at=START,
+    )  # fmt: skip
 
 
 def events(count: int = 120) -> pl.DataFrame:
@@ -69,10 +68,14 @@ def samples(latency_us: float = 4000.0) -> pl.DataFrame:
 
 
 def of_each_drive(**columns: object) -> pl.DataFrame:
-    """A row a drive; `{}` in a text is its number."""
-    numbers = pl.DataFrame({"drive_id": [f"d{number}" for number in range(DRIVES)]})
-    values = {name: [value.format(n) if isinstance(value, str) else value for n in range(DRIVES)] for name, value in columns.items()}
-    return pl.concat([numbers, pl.DataFrame(values)], how="horizontal")
+    """A row a drive, of values for all of them or of a list; `{}` in a text is the drive's number."""
+
+    def each(value: object) -> object:
+        if isinstance(value, list | pl.Series):
+            return value
+        return [value.format(n) if isinstance(value, str) else value for n in range(DRIVES)]
+
+    return pl.DataFrame({name: each(value) for name, value in {"drive_id": "d{}", **columns}.items()})
 
 
 def health() -> pl.DataFrame:

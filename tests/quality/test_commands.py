@@ -6,10 +6,7 @@ import json
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
 
-import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
@@ -19,17 +16,15 @@ from report.words import human
 from tests.ingest.conftest import Warehouse
 from tests.quality.conftest import DRIVES, fleet
 
-Bundle = Callable[[dict[str, str | bytes | pl.DataFrame]], Path]
-
 
 def drivetail(*arguments: object) -> Result:
     return CliRunner().invoke(main, [str(argument) for argument in arguments], catch_exceptions=False)
 
 
 @pytest.fixture
-def held(bundle: Bundle, warehouse: Warehouse) -> Result:
+def held(warehouse: Warehouse) -> Result:
     """Message about a delivery in milliseconds."""
-    folder = bundle({"drive_hours.parquet": fleet(0, latency_us=4.0)})
+    folder = warehouse.put({"drive_hours.parquet": fleet(0, latency_us=4.0)})
     return drivetail("ingest", "bundle", folder, "--gate", "-w", warehouse.path)
 
 
@@ -81,11 +76,11 @@ def test_a_number_that_is_not_held_is_named(warehouse: Warehouse, held: Result) 
         assert drivetail(verb, 1, "--by", "ada", "-w", warehouse.path).exit_code == 2
 
 
-def test_a_wrong_suite_lands_nothing(bundle: Bundle, warehouse: Warehouse) -> None:
+def test_a_wrong_suite_lands_nothing(warehouse: Warehouse) -> None:
     suite = warehouse.path / "suites" / "drives.json"
     suite.parent.mkdir(parents=True)
     suite.write_text('{"expectations": [{"type": "expect_column_to_exist", "kwargs": {"column": "colour"}, "meta": {"level": "batch"}}]}')
-    told = drivetail("ingest", "bundle", bundle({"drive_hours.parquet": fleet(0)}), "--gate", "-w", warehouse.path)
+    told = drivetail("ingest", "bundle", warehouse.put({"drive_hours.parquet": fleet(0)}), "--gate", "-w", warehouse.path)
     assert told.exit_code == 1
     assert told.stderr.startswith(f"drivetail: {suite}: expectation 1 (expect_column_to_exist): no description")
     assert list_deliveries(warehouse.path) == []

@@ -7,27 +7,26 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from datetime import UTC, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
-from ingest import GateError, IngestSummary, drop, ingest, list_deliveries, list_quarantine, release
+from ingest import GateError, IngestSummary, drop, list_deliveries, list_quarantine, release
 from quality import Gate, write_pages
-from tests.ingest.conftest import Warehouse
+from tests.ingest.conftest import Warehouse, counts
 from tests.quality.conftest import DRIVES, NOW, START, events, fleet, inventory
 
-Files = dict[str, str | bytes | pl.DataFrame]
-Bundle = Callable[[Files], Path]
+Files = dict[str, Any]
 ROOT = Path(__file__).parents[2]
 LATENCIES = ("read_latency_us", "write_latency_us")
 
 
-def gated(warehouse: Warehouse, folder: Path, **options: object) -> IngestSummary:
-    return ingest("bundle", [folder], warehouse.path, gate=Gate(warehouse.path, now=NOW), **options)  # type: ignore[arg-type]
+def gated(warehouse: Warehouse, given: Path | Files, **options: Any) -> IngestSummary:
+    return warehouse.land("bundle", given, gate=Gate(warehouse.path, now=NOW), **options)
 
 
 def released(warehouse: Warehouse, number: int = 1) -> IngestSummary:
@@ -53,17 +52,11 @@ def tables(warehouse: Warehouse) -> dict[str, list[tuple[object, ...]]]:
     return found
 
 
-@pytest.fixture
-def other(tmp_path: Path) -> Warehouse:
-    """Another warehouse, for what a plain ingest makes of the same files."""
-    return Warehouse(tmp_path / "other")
-
-
-def test_a_plausible_delivery_lands_as_without_the_gate(bundle: Bundle, warehouse: Warehouse, other: Warehouse) -> None:
+def test_a_plausible_delivery_lands_as_without_the_gate(warehouse: Warehouse, other: Warehouse) -> None:
     rows = pl.concat([fleet(0, 1), fleet(0).head(5)])
-    folder = bundle({"drive_hours.parquet": rows, "drives.parquet": inventory(), "drive_events.parquet": events()})
+    folder = warehouse.put({"drive_hours.parquet": rows, "drives.parquet": inventory(), "drive_events.parquet": events()})
     summary = gated(warehouse, folder)
-    ingest("bundle", [folder], other.path)
+    other.land("bundle", folder)
     assert (summary.delivery_seq, summary.held, summary.rows_duplicate) == (1, [], 5)
     assert tables(warehouse) == tables(other)
     told = json.loads((list_deliveries(warehouse.path)[0].path / "gate.json").read_text())
@@ -72,7 +65,7 @@ def test_a_plausible_delivery_lands_as_without_the_gate(bundle: Bundle, warehous
     assert gated(warehouse, folder).delivery_seq is None
 
 
-def test_rows_that_break_a_rule_are_rejected_and_counts_add_up(bundle: Bundle, warehouse: Warehouse) -> None:
+def test_rows_that_break_a_rule_are_rejected_and_counts_add_up(warehouse: Warehouse) -> None:
     bad = fleet(0).with_columns(
         pl.when(pl.col("drive_id") == "d3").then(9e9).otherwise("read_latency_us").alias("read_latency_us"),
         pl.when(pl.col("drive_id") == "d7").then(-1).otherwise("write_ios").alias("write_ios"),
@@ -81,10 +74,8 @@ def test_rows_that_break_a_rule_are_rejected_and_counts_add_up(bundle: Bundle, w
     late = events(2).with_columns(ended_at=START - timedelta(days=1))
     closed = inventory().with_columns(pl.lit(START - timedelta(days=900)).alias("valid_to"))
     rows = pl.concat([inventory().head(40), closed.tail(8)])
-    summary = gated(warehouse, bundle({"drive_hours.parquet": bad, "drive_events.parquet": late, "drives.parquet": rows}))
+    summary = gated(warehouse, {"drive_hours.parquet": bad, "drive_events.parquet": late, "drives.parquet": rows})
     assert summary.delivery_seq == 1
-    for file in summary.files:
-        assert file.rows_delivered == file.rows_accepted + file.rows_rejected + file.rows_duplicate + file.rows_superseded
     rejected = warehouse.table("rejected_records")
     assert rejected.height == summary.rows_rejected == 4 + 2 + 8
     (future,) = rejected.filter(pl.col("row") == DRIVES + 2).to_dicts()
@@ -98,11 +89,9 @@ def test_rows_that_break_a_rule_are_rejected_and_counts_add_up(bundle: Bundle, w
     assert (warehouse.live("drive_events").height, warehouse.live("drives").height) == (0, 40)
 
 
-def test_a_held_delivery_lands_nothing_keeps_its_bytes_and_is_released(bundle: Bundle, warehouse: Warehouse, other: Warehouse) -> None:
-    first, second = (
-        bundle(hours(0)),
-        bundle({**in_ms(0, 1), "sub/drives.csv": "drive_id,raid_group_id\nd1,g0\n", "drive_events.csv": "junk\n1\n"}),
-    )
+def test_a_held_delivery_lands_nothing_keeps_its_bytes_and_is_released(warehouse: Warehouse, other: Warehouse) -> None:
+    first = warehouse.put(hours(0))
+    second = warehouse.put({**in_ms(0, 1), "sub/drives.csv": "drive_id,raid_group_id\nd1,g0\n", "drive_events.csv": "junk\n1\n"})
     gated(warehouse, first)
     before = tables(warehouse)
     summary = gated(warehouse, second, kind="ssd", min_coverage=0.25)
@@ -120,8 +109,8 @@ def test_a_held_delivery_lands_nothing_keeps_its_bytes_and_is_released(bundle: B
         assert hashlib.sha256(kept.read_bytes()).hexdigest() == entry["sha256"]
     done = released(warehouse)
     assert done.delivery_seq == 2
-    ingest("bundle", [first], other.path)
-    ingest("bundle", [second], other.path, kind="ssd", min_coverage=0.25)
+    other.land("bundle", first)
+    other.land("bundle", second, kind="ssd", min_coverage=0.25)
     assert tables(warehouse) == tables(other)
     (held,) = list_quarantine(warehouse.path)
     assert held.decision is not None
@@ -137,16 +126,16 @@ def test_a_held_delivery_lands_nothing_keeps_its_bytes_and_is_released(bundle: B
     assert tables(warehouse) == tables(other)
 
 
-def test_releasing_still_rejects_single_rows(bundle: Bundle, warehouse: Warehouse) -> None:
-    gated(warehouse, bundle({"drive_hours.parquet": pl.concat([fleet(0, latency_us=4.0), fleet(24 * 40).head(1)])}))
+def test_releasing_still_rejects_single_rows(warehouse: Warehouse) -> None:
+    gated(warehouse, {"drive_hours.parquet": pl.concat([fleet(0, latency_us=4.0), fleet(24 * 40).head(1)])})
     done = released(warehouse)
     assert (done.rows_accepted, done.rows_rejected) == (DRIVES, 1)
 
 
-def test_a_held_delivery_is_not_held_twice_from_any_place(bundle: Bundle, warehouse: Warehouse) -> None:
-    folder = bundle({**in_ms(0), "drive_events.csv": "occurred_at,drive_id,event_type\n"})
+def test_a_held_delivery_is_not_held_twice_from_any_place(warehouse: Warehouse) -> None:
+    folder = warehouse.put({**in_ms(0), "drive_events.csv": "occurred_at,drive_id,event_type\n"})
     gated(warehouse, folder)
-    copy = bundle({path.name: path.read_bytes() for path in folder.iterdir()})
+    copy = warehouse.put({path.name: path.read_bytes() for path in folder.iterdir()})
     for again in (folder, copy):
         summary = gated(warehouse, again)
         assert ([held.number for held in summary.held], summary.delivery_seq) == ([1], None)
@@ -160,8 +149,8 @@ def test_a_held_delivery_is_not_held_twice_from_any_place(bundle: Bundle, wareho
     assert len(list_quarantine(warehouse.path)) == 1
 
 
-def test_dropped_files_stay_out_but_the_contract_takes_them(bundle: Bundle, warehouse: Warehouse) -> None:
-    folder = bundle(in_ms(0))
+def test_dropped_files_stay_out_but_the_contract_takes_them(warehouse: Warehouse) -> None:
+    folder = warehouse.put(in_ms(0))
     gated(warehouse, folder)
     held = drop(warehouse.path, 1, by="ada", note="milliseconds")
     assert drop(warehouse.path, 1, by="bob", note="again").decision == held.decision
@@ -171,19 +160,19 @@ def test_dropped_files_stay_out_but_the_contract_takes_them(bundle: Bundle, ware
     assert "dropped by ada: milliseconds" in (summary.files[0].note or "")
     with pytest.raises(GateError, match="was dropped by ada"):
         released(warehouse)
-    assert ingest("bundle", [folder], warehouse.path).rows_accepted == DRIVES
+    assert warehouse.land("bundle", folder).rows_accepted == DRIVES
 
 
-def test_a_held_delivery_makes_no_duplicates(bundle: Bundle, warehouse: Warehouse, other: Warehouse) -> None:
+def test_a_held_delivery_makes_no_duplicates(warehouse: Warehouse, other: Warehouse) -> None:
     """A row that a held delivery has too is new when it comes, and the held one's is the duplicate once it is released."""
-    held = bundle({"drive_hours.parquet": pl.concat([fleet(0, latency_us=4.0), fleet(0).head(3)])})
-    good = bundle(hours(0))
+    held = warehouse.put({"drive_hours.parquet": pl.concat([fleet(0, latency_us=4.0), fleet(0).head(3)])})
+    good = warehouse.put(hours(0))
     gated(warehouse, held)
     summary = gated(warehouse, good)
     assert (summary.rows_accepted, summary.rows_duplicate, summary.rows_superseded) == (DRIVES, 0, 0)
     released(warehouse)
     for folder in (good, held):
-        ingest("bundle", [folder], other.path)
+        other.land("bundle", folder)
     assert tables(warehouse) == tables(other)
     assert warehouse.live().height == DRIVES
 
@@ -207,9 +196,9 @@ PASSING: dict[str, list[Files]] = {
 
 
 @pytest.mark.parametrize("case", PASSING)
-def test_events_of_sound_fleets_pass(case: str, bundle: Bundle, warehouse: Warehouse) -> None:
+def test_events_of_sound_fleets_pass(case: str, warehouse: Warehouse) -> None:
     for number, files in enumerate(PASSING[case], 1):
-        summary = gated(warehouse, bundle(files))
+        summary = gated(warehouse, files)
         assert [held.reasons for held in summary.held] == []
         assert (summary.delivery_seq, summary.rows_rejected) == (number, 0)
 
@@ -239,55 +228,53 @@ HOLDING: dict[str, tuple[Files, str]] = {
 
 
 @pytest.mark.parametrize("case", HOLDING)
-def test_implausible_deliveries_are_held(case: str, bundle: Bundle, warehouse: Warehouse) -> None:
-    ingest("bundle", [bundle({**hours(*range(24)), "drives.parquet": inventory()})], warehouse.path)
+def test_implausible_deliveries_are_held(case: str, warehouse: Warehouse) -> None:
+    warehouse.land("bundle", {**hours(*range(24)), "drives.parquet": inventory()})
     files, reason = HOLDING[case]
-    (held,) = gated(warehouse, bundle(files)).held
+    (held,) = gated(warehouse, files).held
     assert reason in " ".join(held.reasons)
     assert len(list_deliveries(warehouse.path)) == 1
 
 
-def test_a_required_column_by_another_name_is_unreadable(bundle: Bundle, warehouse: Warehouse) -> None:
-    summary = gated(warehouse, bundle({"drive_hours.parquet": fleet(0).rename({"hour_utc": "hour"}), "drives.parquet": inventory()}))
+def test_a_required_column_by_another_name_is_unreadable(warehouse: Warehouse) -> None:
+    summary = gated(warehouse, {"drive_hours.parquet": fleet(0).rename({"hour_utc": "hour"}), "drives.parquet": inventory()})
     assert [file.status for file in summary.files] == ["unreadable", "landed"]
     assert "hour_utc" in (summary.unreadable[0].note or "")
 
 
-def test_rejected_hours_ask_for_no_rows(bundle: Bundle, warehouse: Warehouse) -> None:
-    ingest("bundle", [bundle(hours(*range(6)))], warehouse.path)
+def test_rejected_hours_ask_for_no_rows(warehouse: Warehouse) -> None:
+    warehouse.land("bundle", hours(*range(6)))
     ahead = pl.concat([fleet(1000 + number).head(5) for number in range(8)])
-    summary = gated(warehouse, bundle({"drive_hours.parquet": pl.concat([fleet(6), ahead])}))
+    summary = gated(warehouse, {"drive_hours.parquet": pl.concat([fleet(6), ahead])})
     assert (summary.held, summary.rows_accepted, summary.rows_rejected) == ([], DRIVES, 40)
 
 
-def test_another_source_in_the_warehouse_is_no_measure(bundle: Bundle, warehouse: Warehouse, tmp_path: Path) -> None:
+def test_another_source_in_the_warehouse_is_no_measure(warehouse: Warehouse) -> None:
     """Samples of one host, rolled up: two hours, one of them in the future; its samples are rejected, all of them."""
-    ingest("bundle", [bundle(hours(*range(6)))], warehouse.path)
-    path = tmp_path / "cluster_A" / "host_1" / "2026-01-19.csv"
-    path.parent.mkdir(parents=True)
+    warehouse.land("bundle", hours(*range(6)))
     end = int(NOW.replace(tzinfo=UTC).timestamp())
     lines = [f"{at},{disk},1000,200" for disk in ("sda", "sdb") for at in (end - 3585, end - 3570, end + 7215, end + 7230)]
     lines += [f"{end + 7215},sdc,1000,200"]
-    path.write_text("\n".join(["ts,disk_id,throughput,latency", *lines]) + "\n")
-    summary = ingest("perseus", [tmp_path / "cluster_A"], warehouse.path, gate=Gate(warehouse.path, now=NOW))
-    assert (summary.held, summary.rows_delivered, summary.rows_accepted, summary.rows_rejected) == ([], 9, 4, 5)
-    assert warehouse.table("rejected_records")["row"].to_list() == [3, 3, 7, 7, 9]
+    text = "\n".join(["ts,disk_id,throughput,latency", *lines]) + "\n"
+    summary = warehouse.land("perseus", {"cluster_A/host_1/2026-01-19.csv": text}, gate=Gate(warehouse.path, now=NOW))
+    assert (summary.held, counts(summary)) == ([], (9, 4, 5, 0, 0))
+    assert warehouse.rejected("row") == [(3,), (3,), (7,), (7,), (9,)]
     assert warehouse.live("drives")["drive_id"].str.slice(-3).sort().to_list() == ["sda", "sdb"]  # sdc has nothing but rejected records
 
 
-def test_own_suites_of_a_warehouse_count(bundle: Bundle, warehouse: Warehouse) -> None:
+def test_own_suites_of_a_warehouse_count(warehouse: Warehouse) -> None:
     own = warehouse.path / "suites" / "drive_hours.json"
     own.parent.mkdir(parents=True)
     entry = {"type": "expect_column_values_to_be_between", "kwargs": {"column": "read_latency_us", "max_value": 4040}}
     own.write_text(json.dumps({"name": "ours", "expectations": [{**entry, "meta": {"level": "row"}, "description": "Too slow for us."}]}))
-    summary = gated(warehouse, bundle(hours(0)))
+    summary = gated(warehouse, hours(0))
     assert (summary.rows_accepted, summary.rows_rejected) == (41, 7)
     told = json.loads((list_deliveries(warehouse.path)[0].path / "gate.json").read_text())
     assert told["suites"]["drive_hours"]["file"] == str(own)
 
 
-def test_a_kept_file_that_has_changed_is_not_released(bundle: Bundle, warehouse: Warehouse) -> None:
-    (held,) = gated(warehouse, bundle(in_ms(0))).held
+def test_a_kept_file_that_has_changed_is_not_released(warehouse: Warehouse) -> None:
+    (held,) = gated(warehouse, in_ms(0)).held
     kept = held.path / held.files[0]["kept"]
     kept.write_bytes(kept.read_bytes() + b" ")
     with pytest.raises(GateError, match="has changed since it was quarantined"):
@@ -329,8 +316,8 @@ def killed(verb: str, at: int, folder: Path, warehouse: Warehouse) -> int:
     return subprocess.run(arguments, cwd=ROOT, check=False, env={**os.environ, "POLARS_MAX_THREADS": "1"}).returncode
 
 
-def test_a_kill_leaves_the_old_state_or_the_new(bundle: Bundle, warehouse: Warehouse, other: Warehouse) -> None:
-    folder = bundle(hours(0))
+def test_a_kill_leaves_the_old_state_or_the_new(warehouse: Warehouse, other: Warehouse) -> None:
+    folder = warehouse.put(hours(0))
     assert killed("ingest", 0, folder, warehouse) == -9
     assert (list_quarantine(warehouse.path), list_deliveries(warehouse.path)) == ([], [])
     assert killed("ingest", 1, folder, warehouse) == 0
@@ -343,7 +330,7 @@ def test_a_kill_leaves_the_old_state_or_the_new(bundle: Bundle, warehouse: Wareh
     assert [held.decision for held in list_quarantine(warehouse.path)] == [None]
     released(warehouse)
     assert [held.decision is None for held in list_quarantine(warehouse.path)] == [False]
-    ingest("bundle", [folder], other.path)
+    other.land("bundle", folder)
     assert tables(warehouse) == tables(other)
     assert list((warehouse.path / "raw/.staging").iterdir()) == []
 
@@ -361,13 +348,15 @@ class Tags(HTMLParser):
         self.links |= {value for name, value in attrs if name in ("src", "href", "data", "action", "srcset")}
 
 
-def test_the_page_of_a_day_is_whole_and_escapes_what_was_delivered(bundle: Bundle, warehouse: Warehouse) -> None:
+def test_the_page_of_a_day_is_whole_and_escapes_what_was_delivered(warehouse: Warehouse) -> None:
     evil = "<script>alert(1)</script>"
-    folder = bundle({f"{evil[1:7]}&'\"<b>/drive_hours.csv": fleet(0, latency_us=4.0).with_columns(drive_id=pl.lit(evil)).write_csv()})
+    folder = warehouse.put(
+        {f"{evil[1:7]}&'\"<b>/drive_hours.csv": fleet(0, latency_us=4.0).with_columns(drive_id=pl.lit(evil)).write_csv()}
+    )
     (held,) = gated(warehouse, folder).held
-    gated(warehouse, bundle(hours(1)))
+    gated(warehouse, hours(1))
     bad = inventory().with_columns(interface=pl.lit(evil))
-    gated(warehouse, bundle({"drives.parquet": bad}))
+    gated(warehouse, {"drives.parquet": bad})
     drop(warehouse.path, held.number, by=evil, note="'\"><img src=x onerror=alert(1)>")
     path = write_pages(warehouse.path, now=NOW)
     assert path == warehouse.path / "docs" / "quality" / "2026-01-20.html"

@@ -17,7 +17,7 @@ import pytest
 from ingest.contract.errors import GateError
 from ingest.contract.fleet import CONTRACT
 from quality.frames import FILES, PARAMETERS, columns, facts
-from quality.suites import SHIPPED, TABLES, load_suite, validate
+from quality.suites import SHIPPED, TABLES, Check, Finding, load_suite, validate
 from tests.quality.conftest import NOW, aliases, events, fleet, health, inventory, labels, latencies, samples
 
 NOWHERE = Path("/nonexistent")
@@ -36,18 +36,17 @@ def good(table: str) -> pl.DataFrame:
     missing = [pl.lit(None, kind).alias(name) for name, kind in CONTRACT[table].items() if name not in rows.columns]
     rows = rows.with_columns(missing)
     if table == "drive_hours":
-        rows = rows.with_columns(
-            pl.lit(400, pl.Int64).alias("io_count"),
-            pl.lit(5000.0).alias("latency_us"),
-            pl.lit(5000.0).alias("usual_latency_us"),
-            pl.lit(True).alias("had_count"),
-        )
+        rows = rows.with_columns(io_count=pl.lit(400, pl.Int64), latency_us=5000.0, usual_latency_us=5000.0, had_count=True)
     return rows
 
 
 def put(**values: Any) -> Callable[[pl.DataFrame], pl.DataFrame]:
     """Write one value into every row of some columns, kept in their types."""
     return lambda rows: rows.with_columns(pl.lit(value).cast(rows.schema[name]).alias(name) for name, value in values.items())
+
+
+def findings(checks: list[Check], table: str, rows: pl.DataFrame, **known: int) -> list[Finding]:
+    return validate(checks, rows, {**facts(table, rows, NOW), **known}, NOW)
 
 
 BETWEEN, MEDIAN, SET = "expect_column_values_to_be_between", "expect_column_median_to_be_between", "expect_column_values_to_be_in_set"
@@ -133,11 +132,11 @@ def test_every_expectation_has_a_way_to_break_it() -> None:
 def test_every_expectation_is_broken_once(table: str) -> None:
     checks = load_suite(table, NOWHERE)
     rows = good(table)
-    found = validate(checks, rows, {**facts(table, rows, NOW), **KNOWN}, NOW)
+    found = findings(checks, table, rows, **KNOWN)
     assert {finding.state for finding in found} == {"passed"}, [finding for finding in found if finding.state != "passed"]
     for check in checks:
         broken = BREAKS[check.table, check.type, " ".join(check.columns)](rows)
-        (finding,) = validate([check], broken, {**facts(table, broken, NOW), **KNOWN}, NOW)
+        (finding,) = findings([check], table, broken, **KNOWN)
         assert finding.state == "broken", (check.type, check.columns, finding)
         assert bool(finding.rows) == (check.level == "row")
         assert finding.observed
@@ -149,15 +148,13 @@ def test_planned_maintenance_is_announced_and_nothing_else_is() -> None:
     rows = announced.with_columns(pl.Series("event_type", types))
     checks = [check for check in load_suite("drive_events", NOWHERE) if {"ahead_hours", "sent_after_hours"} & set(check.columns)]
     assert len(checks) == 2
-    for finding in validate(checks, rows, facts("drive_events", rows, NOW), NOW):
+    for finding in findings(checks, "drive_events", rows):
         assert list(finding.rows) == list(range(40, 120)), finding.check.columns
 
 
 def test_unknown_values_are_left_out_with_a_note() -> None:
     rows = good("drive_hours").head(3).with_columns(pl.lit(None, pl.Float64).alias("usual_latency_us"))
-    found = {
-        (f.check.type, f.check.columns): f for f in validate(load_suite("drive_hours", NOWHERE), rows, facts("drive_hours", rows, NOW), NOW)
-    }
+    found = {(f.check.type, f.check.columns): f for f in findings(load_suite("drive_hours", NOWHERE), "drive_hours", rows)}
     assert found[COUNT, ()].why == "usual_rows is not known"
     assert found[MEDIAN, ("merged_latency_us",)].why == "3 rows; asked from 20 on"
     assert found[MEDIAN, ("latency_ratio",)].why == "nothing is known of latency_ratio"
@@ -167,17 +164,23 @@ def test_unknown_values_are_left_out_with_a_note() -> None:
 def test_delivered_text_stays_in_one_line() -> None:
     (check,) = [each for each in load_suite("drives", NOWHERE) if each.columns == ("interface",)]
     rows = put(interface="a\n\x1b[31mb" + 200 * "c")(good("drives"))
-    (finding,) = validate([check], rows, facts("drives", rows, NOW), NOW)
+    (finding,) = findings([check], "drives", rows)
     assert "such as a  [31mbcc" in finding.observed and finding.observed.isprintable() and len(finding.observed) < 300
 
 
 ENTRY = {"type": BETWEEN, "kwargs": {"column": "coverage", "min_value": 0.1}, "meta": {"level": "row"}, "description": "Too little."}
 
 
-def test_of_samples_no_row_is_rejected(tmp_path: Path) -> None:
-    path = tmp_path / "suites" / "drive_samples.json"
+def suite(table: str, *entries: dict[str, Any], into: Path) -> Path:
+    """The file of a warehouse's own suite."""
+    path = into / "suites" / f"{table}.json"
     path.parent.mkdir()
-    path.write_text(json.dumps({"expectations": [ENTRY]}))
+    path.write_text(json.dumps({"expectations": entries}))
+    return path
+
+
+def test_of_samples_no_row_is_rejected(tmp_path: Path) -> None:
+    suite("drive_samples", ENTRY, into=tmp_path)
     with pytest.raises(GateError, match="not of drive_samples or drive_health or drive_latencies or ingested_files; make it 'batch'"):
         load_suite("drive_samples", tmp_path)
 
@@ -196,9 +199,7 @@ def test_of_samples_no_row_is_rejected(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_suite_names_file_expectation_and_remedy(change: dict[str, Any], told: str, tmp_path: Path) -> None:
-    path = tmp_path / "suites" / "drive_hours.json"
-    path.parent.mkdir()
-    path.write_text(json.dumps({"name": "mine", "expectations": [ENTRY, {**ENTRY, **change}]}))
+    path = suite("drive_hours", ENTRY, {**ENTRY, **change}, into=tmp_path)
     with pytest.raises(GateError) as caught:
         load_suite("drive_hours", tmp_path)
     assert str(caught.value).startswith(f"{path}: expectation 2 (")
@@ -209,20 +210,17 @@ def test_a_wrong_suite_names_file_expectation_and_remedy(change: dict[str, Any],
 
 
 @pytest.mark.parametrize(
-    "change",
+    "kwargs",
     [
-        {"type": MEDIAN, "kwargs": {"column": "drive_id", "min_value": 1}},
-        {"type": MEDIAN, "kwargs": {"column": "read_ios", "min_value": {"$PARAMETER": "1 / (rows - rows)"}}},
-        {"type": MEDIAN, "kwargs": {"column": "read_ios", "min_value": {"$PARAMETER": "rows +"}}},
+        {"column": "drive_id", "min_value": 1},
+        {"column": "read_ios", "min_value": {"$PARAMETER": "1 / (rows - rows)"}},
+        {"column": "read_ios", "min_value": {"$PARAMETER": "rows +"}},
     ],
 )
-def test_a_check_that_cannot_be_computed_stops_the_ingest(change: dict[str, Any], tmp_path: Path) -> None:
-    path = tmp_path / "suites" / "drive_hours.json"
-    path.parent.mkdir()
-    path.write_text(json.dumps({"expectations": [{**ENTRY, "meta": {"level": "batch"}, **change}]}))
-    rows = good("drive_hours")
+def test_a_check_that_cannot_be_computed_stops_the_ingest(kwargs: dict[str, Any], tmp_path: Path) -> None:
+    path = suite("drive_hours", {**ENTRY, "meta": {"level": "batch"}, "type": MEDIAN, "kwargs": kwargs}, into=tmp_path)
     with pytest.raises(GateError, match="Great Expectations failed") as caught:
-        validate(load_suite("drive_hours", tmp_path), rows, facts("drive_hours", rows, NOW), NOW)
+        findings(load_suite("drive_hours", tmp_path), "drive_hours", good("drive_hours"))
     assert str(caught.value).startswith(str(path))
 
 
