@@ -1,4 +1,4 @@
-"""Output of tools in other versions and with other options; each value is known beforehand."""
+"""Output of tools in other versions and with other options, drawn from the freedom of their formats; each value is known beforehand."""
 
 from __future__ import annotations
 
@@ -21,10 +21,12 @@ from lab.contract import UNREADABLE, Refused
 from lab.landing import ingest_bundle
 from lab.packed import readable
 from lab.tests.bundles import BENCH, MANIFEST, lab, write_bundle
-from lab.tests.test_any_output import FIO, IOR_2, IOR_4, IOR_JSON, IOZONE, LSBLK, MDTEST, REPORTS, SMART, SPARK, TRACE
+from lab.tests.test_any_output import SPARK
 from lab.tests.test_readers import read, written
 from lab.tools import tool_of
 from lab.tools.text import Reading, Row
+
+MPIRUN = "-----\nWARNING: a {note} of Open MPI\n-----\n"
 
 
 def part(
@@ -116,73 +118,227 @@ def test_a_latency_log_without_a_version_is_refused_until_its_json_lands(tmp_pat
     assert not ingest_bundle(tmp_path / "v", write_bundle(tmp_path / "c", {"w_bw.1.log": log}, ["w_bw.1.log,fio-log,c,1"])).refused
 
 
-@pytest.mark.parametrize(("tool", "document_"), [("ior", IOR_JSON), ("lsblk", LSBLK), ("smartctl", SMART), ("fio", FIO)])
-def test_text_before_the_json_is_left_out_with_a_note(tool: str, document_: dict[str, Any], tmp_path: Path) -> None:
-    rows, reading = read(tool, written(tmp_path / "a", f"-----\nWARNING: a note of Open MPI\n-----\n{json.dumps(document_, indent=2)}"))
+@pytest.mark.parametrize("tool", ["ior", "lsblk", "smartctl", "fio"])
+def test_text_before_the_json_is_left_out_with_a_note(tool: str, tmp_path: Path) -> None:
+    operation = {
+        "operation": "write", "bwMaxMIB": 300.0, "bwMinMIB": 300.0, "bwMeanMIB": 300.0, "bwStdMIB": 0.0, "MeanTime": 0.5, "numTasks": 2,
+        "repetitions": 1, "segmentCount": 3, "blockSize": 65536, "transferSize": 4096,
+    }  # fmt: skip
+    given: dict[str, Any] = {
+        "ior": {"summary": [operation]},
+        "lsblk": {"blockdevices": [{"name": "sdq", "type": "disk", "size": 5}]},
+        "smartctl": {"nvme_smart_health_information_log": {"data_units_written": 4}},
+        "fio": {"fio version": "fio-3.2", "jobs": [{"jobname": "a", "read": part(1, 1)}]},
+    }
+    rows, reading = read(tool, written(tmp_path / "a", MPIRUN.format(note=tool) + json.dumps(given[tool], indent=2)))
     assert rows.height and "left out the text around the JSON" in reading.notes[0] and not reading.lines_rejected
 
 
-@pytest.mark.parametrize(
-    ("said", "found"),
-    [
-        ("\tCommand line used: ./iozone -a -N -e", ("iozone_latency", "us")), ("\tCommand line used: ./iozone -O", ("iozone_ops", "ops/s")),
-        ("\tMicroseconds/op Mode. Output is in microseconds per operation.", ("iozone_latency", "us")),
-        ("\tOPS Mode. Output is in operations per second.", ("iozone_ops", "ops/s")),
-        ("\tOutput is in kBytes/sec", ("iozone_throughput", "kB/s")),
-    ],
+IOZONE_HEADING = (
+    "write", "rewrite", "read", "reread", "read", "write", "read", "rewrite", "read", "fwrite", "frewrite", "fread", "freread",
 )  # fmt: skip
-def test_the_mode_of_a_run_of_iozone_gives_benchmark_and_unit(said: str, found: tuple[str, str], tmp_path: Path) -> None:
-    """By an option or by a line; a second run below the first has its own."""
-    table = f"\tIozone: Performance Test of File I/O\n{said}\n{IOZONE.split('-N', 1)[1]}"
-    rows, reading = read("iozone", written(tmp_path / "a", f"{table}\n{IOZONE}".replace("\n", "\r\n")))
-    assert rows.select("benchmark", "unit").rows() == [found] * 5 + [("iozone_latency", "us")] * 5 and not reading.lines_rejected
-    rows, reading = read("iozone", written(tmp_path / "b", REPORTS.replace("Excel", f"{said}\nExcel")))
-    assert set(rows.select("benchmark", "unit").rows()) == {found} and not reading.lines_rejected
+IOZONE_TESTS = (
+    "write", "rewrite", "read", "reread", "random_read", "random_write", "backward_read", "record_rewrite", "stride_read", "fwrite",
+    "frewrite", "fread", "freread",
+)  # fmt: skip
+IOZONE_REPORTS = (
+    "Writer", "Re-writer", "Reader", "Re-reader", "Random read", "Random write", "Backward read", "Record rewrite", "Stride read",
+    "Fwrite", "Re-Fwrite", "Fread", "Re-Fread",
+)  # fmt: skip
+IOZONE_UNITS = {"": ("iozone_throughput", "kB/s"), "-N": ("iozone_latency", "us"), "-O": ("iozone_ops", "ops/s")}
+IOZONE_MODES = {"": "Output is in kBytes/sec", "-N": "Microseconds/op Mode. Output is in microseconds per operation.",
+                "-O": "OPS Mode. Output is in operations per second."}  # fmt: skip
 
 
-IOR_3 = """IOR-3.0.1: MPI Coordinated Test of Parallel I/O
-access    bw(MiB/s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)   close(s)   total(s) iter
-write     75.82      1024.00    256.00     0.000254   0.105      0.000021   0.105    0
-Operation Max(MiB) Min(MiB) Mean(MiB) StdDev Mean(s) Test# #Tasks tPN reps fPP reord reordoff reordrand seed segcnt blksiz xsize aggsize API RefNum
-write 75.5 74.5 75 0.5 0.105 0 8 4 2 0 0 1 0 0 3 1048576 262144 25165824 POSIX 0
-read 85.5 84.5 85 0.25 0.205 0 8 4 2 0 0 1 0 0 3 1048576 262144 25165824 POSIX 0
-
-IOR-3.3.0+dev: MPI Coordinated Test of Parallel I/O
-Operation Max(MiB) Min(MiB) Mean(MiB) StdDev Max(OPs) Min(OPs) Mean(OPs) StdDev Mean(s) Stonewall(s) Stonewall(MiB) Test# #Tasks tPN reps segcnt blksiz xsize aggs(MiB) API RefNum
----------  ---------
-read 9.5 7.5 8.5 0.75 38 30 34 3.25 0.03 NA NA 0 8 4 2 3 65536 4096 1.5 MPIIO 0
-"""  # noqa: E501
-
-
-def test_every_version_of_ior_gives_its_values(tmp_path: Path) -> None:
-    """Below what mpirun says, one after the other; later versions round the aggregate."""
-    rows, reading = read("ior", written(tmp_path / "a", f"mpirun noticed nothing {{of note}}\n{IOR_2}{IOR_3}{IOR_4}"))
-    assert not reading.lines_rejected and rows.rows() == [
-        (1, "write", 198.43, 197.84, 198.19, 0.17, 252.28, 4, 10, 200_000, 65536, 4096, 52_428_800_000),
-        (2, "write", 75.5, 74.5, 75.0, 0.5, 0.105, 8, 2, 3, 1 << 20, 1 << 18, 25_165_824),
-        (3, "read", 85.5, 84.5, 85.0, 0.25, 0.205, 8, 2, 3, 1 << 20, 1 << 18, 25_165_824),
-        (4, "read", 9.5, 7.5, 8.5, 0.75, 0.03, 8, 2, 3, 65536, 4096, None),
-        (5, "write", 975.42, 722.98, 853.11, 103.21, 0.02975, 2, 3, 200, 65536, 4096, None),
+def iozone_run(rng: random.Random, *, has_table: bool) -> tuple[str, list[tuple[str, str, int, int, float, str]]]:
+    """Output of a run of iozone, and its results. Tests that were not run leave blanks in the table, and have no block of -R."""
+    option, has_no_retest = rng.choice(list(IOZONE_UNITS)), rng.random() < 0.3
+    shown = rng.choice([7, 9, 10, 13])
+    run = sorted(rng.sample(range(shown), rng.randrange(1, shown + 1)))
+    sizes = [64 << step for step in sorted(rng.sample(range(18), rng.randrange(1, 4)))]
+    records = [4 << step for step in sorted(rng.sample(range(12), rng.randrange(1, 5)))]
+    head = ["\tIozone: Performance Test of File I/O", f"\t        Version $Revision: 3.{rng.randrange(300, 507)} $"]
+    head += rng.sample(["\tAuto Mode", "\tO_DIRECT feature enabled", "\tSYNC Mode. ", "\tInclude fsync in write timing"], rng.randrange(4))
+    # the mode stands on its own line, in the command line, or both
+    said = rng.randrange(3) if option else 0
+    head += [f"\t{IOZONE_MODES[option]}"] if said != 1 else []
+    flags = [*(["-+n"] if has_no_retest else []), *([option] if option and said != 0 else []), "-e", "-f", "/mnt/t"]
+    rng.shuffle(flags)
+    head += [f"\tCommand line used: ./iozone {'-a ' if has_table else '-Ra '}{' '.join(flags)}"]
+    benchmark, unit = IOZONE_UNITS[option]
+    values: dict[tuple[int, int, int], int] = {}
+    for size, record in ((size, record) for size in sizes for record in records if record <= size):
+        for test in run:
+            values[size, record, test] = 0 if has_no_retest and test in (1, 3) else rng.randrange(1, 10 ** rng.randrange(2, 8))
+    results = [
+        (benchmark, IOZONE_TESTS[test], record * 1024, size * 1024, float(value), unit)
+        for (size, record, test), value in values.items()
+        if value
     ]
-    rows, _ = read("ior", written(tmp_path / "b", json.dumps(IOR_JSON)))
-    assert rows.rows() == [(1, "write", 571.0, 513.1, 538.2, 24.3, 0.0465, 2, 3, 200, 65536, 4096, None)]
+    widths = [rng.choice([9, 10, 11, 12]) for _ in range(shown)]
+    blocks = [rng.choice(["", "Excel output is below:"])]
+    for test in run:
+        blocks += ["", f'"{IOZONE_REPORTS[test]} report"', "".join(f'  "{record}"' for record in records)]
+        blocks += [f'"{size}"  ' + "".join(f" {values.get((size, record, test), 0)} " for record in records) for size in sizes]
+    if not has_table:
+        return "\n".join([*head, *blocks, ""]), sorted(results)
+    kb = rng.choice(["kB", "KB"])
+    table = [f"{kb:>16}{'reclen':>8}" + "".join(f"{word:>{width}}" for word, width in zip(IOZONE_HEADING, widths, strict=False))]
+    for size, record in dict.fromkeys((size, record) for size, record, _ in values):
+        cells = (f"{values.get((size, record, test), ''):>{widths[test]}}" for test in range(shown))
+        table.append(f"{size:>16}{record:>8}" + "".join(cells).rstrip())
+    return "\n".join([*head, *table, "", "iozone test complete.", *(blocks if rng.random() < 0.5 else []), ""]), sorted(results)
 
 
-def test_mdtest_counts_tasks_by_launch_and_takes_no_times_for_rates(tmp_path: Path) -> None:
-    times = "\nSUMMARY time: (of 3 iterations)\n   File stat   :  9.250 9.250 9.250 9.250\n-- finished --\n"
-    old = "mdtest-1.9.3 was launched with 16 total task(s) on 2 node(s)\nSUMMARY: (of 1 iterations)\n"
-    old += "   File stat   :  3.500 1.500 2.500 0.1\n   File read :  9.0 9.0 9.0 0.0\n   File removal :  0.000 0.000 0.000 0.000\n"
-    rows, reading = read("mdtest", written(tmp_path / "a", MDTEST + times + old))
-    found = rows.select("test", "parameter", "value").rows()
-    assert found == [("create_close", 2, 123263.247), ("stat", 2, 1182036.805), ("stat", 16, 2.5)]
+@pytest.mark.parametrize("has_table", [True, False], ids=["table", "reports"])
+@pytest.mark.parametrize("seed", range(20))
+def test_any_output_of_iozone_gives_its_values(seed: int, has_table: bool, tmp_path: Path) -> None:
+    """Options, tests that were not run, sizes, widths of columns, runs appended to one file, what -R repeats below a table."""
+    rng = random.Random(seed)
+    runs = [iozone_run(rng, has_table=has_table) for _ in range(rng.randrange(1, 4) if has_table else 1)]
+    ending = rng.choice(["\n", "\r\n"])
+    path = tmp_path / "out.txt"
+    path.write_bytes("\n".join(text for text, _ in runs).replace("\n", ending).encode())
+    rows, reading = read("iozone", path)
+    columns = ("benchmark", "test", "parameter", "size_bytes", "value", "unit")
+    assert sorted(rows.select(columns).rows()) == sorted(result for _, results in runs for result in results)
     assert not reading.lines_rejected, reading.first_rejected
 
 
-def test_blkparse_with_elapsed_times_gives_the_same_events(tmp_path: Path) -> None:
-    plain = TRACE.format(1, 2, 3, 4)
-    timed = plain.replace(" [fio x]", " (    1234) [fio x]").replace(" [0]", " (99) [0]")
-    one, two = (read("blkparse", written(tmp_path / name, text)) for name, text in (("a", plain), ("b", timed)))
-    assert timed != plain and one[0].equals(two[0]) and not two[1].lines_rejected
+IOR_HEADINGS = {
+    "3.0.1": "Operation Max(MiB) Min(MiB) Mean(MiB) StdDev Mean(s) Test# #Tasks tPN reps fPP reord reordoff reordrand seed segcnt blksiz "
+    "xsize aggsize API RefNum",
+    "3.3.0+dev": "Operation Max(MiB) Min(MiB) Mean(MiB) StdDev Max(OPs) Min(OPs) Mean(OPs) StdDev Mean(s) Stonewall(s) Stonewall(MiB) "
+    "Test# #Tasks tPN reps fPP reord reordoff reordrand seed segcnt blksiz xsize aggs(MiB) API RefNum",
+}  # fmt: skip
+
+
+def ior_operations(rng: random.Random) -> list[dict[str, Any]]:
+    """Rows of a summary, by the names of the relation."""
+    same = {
+        "segments": rng.randrange(1, 999),
+        "block_bytes": 4096 << rng.randrange(24),
+        "transfer_bytes": 4096,
+        "tasks": rng.randrange(1, 9999),
+    }
+    found = []
+    for operation in rng.sample(["write", "read"], rng.randrange(1, 3)):
+        speeds = sorted(round(rng.uniform(0.5, 10 ** rng.randrange(1, 7)), 2) for _ in range(3))
+        found.append(
+            {
+                "operation": operation, "min_mib_per_s": speeds[0], "mean_mib_per_s": speeds[1], "max_mib_per_s": speeds[2],
+                "sd_mib_per_s": round(rng.random(), 2), "mean_seconds": round(rng.random(), 5), "repetitions": rng.randrange(1, 9), **same,
+            }
+        )  # fmt: skip
+    return found
+
+
+def ior_text(rng: random.Random, tests: list[list[dict[str, Any]]]) -> str:
+    """Output of a version of IOR for several tests, below that of mpirun."""
+    version, heading = rng.choice(list(IOR_HEADINGS.items()))
+    stands_for = {
+        "Max(MiB)": "max_mib_per_s", "Min(MiB)": "min_mib_per_s", "Mean(MiB)": "mean_mib_per_s", "Mean(s)": "mean_seconds",
+        "#Tasks": "tasks", "reps": "repetitions", "segcnt": "segments", "blksiz": "block_bytes", "xsize": "transfer_bytes",
+        "Operation": "operation", "API": "api",
+    }  # fmt: skip
+    lines = [rng.choice(["", "mpirun noticed nothing {of note}"]), f"IOR-{version}: MPI Coordinated Test of Parallel I/O"]
+    for operations in tests:
+        lines += ["", "access    bw(MiB/s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)   close(s)   total(s) iter", "------    ---------"]
+        lines += [f"{row['operation']} 5 1 4.00 0.1 0.1 0.1 0.3 0" for row in operations] + ["", "Summary of all tests:", heading]
+        lines += rng.choice([[], ["---------  ---------"]])
+        for row in operations:
+            known = row | {"api": rng.choice(["POSIX", "MPIIO", "HDF5"])}
+            filled = {word: f"{known[name]}" for word, name in stands_for.items() if name in known}
+            deviations = iter([f"{row['sd_mib_per_s']:.2f}", "7.77"])
+            words = [
+                next(deviations)
+                if word == "StdDev"
+                else rng.choice(["NA", "3.25"])
+                if word.startswith("Stonewall")
+                else filled.get(word, "0")
+                for word in heading.split()
+            ]
+            lines.append(rng.choice([" ", "   "]).join(words) + rng.choice(["", " "]))
+        lines += rng.choice([["", "Max Write: 9.00 MiB/sec (9.44 MB/sec)"], [" "], ["Finished            : Mon Nov 23 07:28:31 2026"]])
+    return "\n".join([*lines, ""])
+
+
+def ior_json(rng: random.Random, operations: list[dict[str, Any]]) -> str:
+    """The same as JSON of IOR 4, with keys that are not read, in any order."""
+    keys = {
+        "operation": "operation", "max_mib_per_s": "bwMaxMIB", "min_mib_per_s": "bwMinMIB", "mean_mib_per_s": "bwMeanMIB",
+        "sd_mib_per_s": "bwStdMIB", "mean_seconds": "MeanTime", "tasks": "numTasks", "repetitions": "repetitions",
+        "segments": "segmentCount", "block_bytes": "blockSize", "transfer_bytes": "transferSize",
+    }  # fmt: skip
+    summary = []
+    for row in operations:
+        entry = [*((key, row[name]) for name, key in keys.items()), ("API", "POSIX"), ("StoneWallTime", None), ("OPsMean", 5.5)]
+        rng.shuffle(entry)
+        summary.append(dict(entry))
+    document_ = {"Version": "4.1.0+dev", "tests": [{"TestID": 0, "Results": [[{"access": "write"}]]}], "summary": summary}
+    return rng.choice(["", MPIRUN]) + json.dumps(document_, indent=rng.choice([None, 2])) + rng.choice(["", "\ngoodbye\n"])
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+@pytest.mark.parametrize("seed", range(20))
+def test_any_summary_of_ior_gives_its_values(seed: int, form: str, tmp_path: Path) -> None:
+    """Versions, operations, several tests in a file, stonewalls that were not there, lines of others around it."""
+    rng = random.Random(seed)
+    tests = [ior_operations(rng) for _ in range(rng.randrange(1, 4) if form == "text" else 1)]
+    rows, reading = read("ior", written(tmp_path / "out", ior_text(rng, tests) if form == "text" else ior_json(rng, tests[0])))
+    expected = [{"row": number, **row} for number, row in enumerate((row for test in tests for row in test), 1)]
+    assert [{name: row[name] for name in expected[0]} for row in rows.rows(named=True)] == expected
+    assert not reading.lines_rejected, reading.first_rejected
+
+
+MDTEST_TESTS = {"File creation": "create_close", "File stat": "stat", "File removal": "delete"}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_any_summary_of_mdtest_gives_its_rates_by_number_of_tasks(seed: int, tmp_path: Path) -> None:
+    """Versions with and without colons and a SUMMARY of times, options -F and -r, several launches in a file."""
+    rng, lines, expected = random.Random(seed), [], []
+    for _ in range(rng.randrange(1, 4)):
+        version, title, has_times = rng.choice(
+            [("1.9.3", "SUMMARY:", False), ("3.3.0+dev", "SUMMARY rate:", True), ("4.1.0+dev", "SUMMARY rate (in ops/sec):", True)]
+        )
+        tasks, has_directories = rng.randrange(1, 5000), rng.random() < 0.5
+        names = [*(f"Directory {what}" for what in ("creation", "stat", "rename", "removal") if has_directories),
+                 *(f"File {what}" for what in ("creation", "stat", "read", "removal")), "Tree creation", "Tree removal"]  # fmt: skip
+        lines += [f"-- started at 11/06/2019 07:38:18 --\n\nmdtest-{version} was launched with {tasks} total task(s) on 1 node(s)",
+                  "Command line used: mdtest -n 1000 -i 3", f"{tasks} tasks, 1000 files/directories", "", f"{title} (of 3 iterations)",
+                  "   Operation                      Max            Min           Mean       Std Dev", "   ------  ---"]  # fmt: skip
+        was_run = {name: name == "File creation" or rng.random() < 0.7 for name in names}
+        for name in names:
+            low, mean, high = sorted(round(rng.uniform(1, 10 ** rng.randrange(2, 8)), 3) for _ in range(3)) if was_run[name] else (0, 0, 0)
+            colon = "" if version.startswith("4") and rng.random() < 0.3 else ":"
+            lines.append(f"   {name:<{rng.choice([18, 26])}}{colon}" + "".join(f" {value:>14.3f}" for value in (high, low, mean, 0.0)))
+            if was_run[name] and name in MDTEST_TESTS:
+                expected.append((MDTEST_TESTS[name], tasks, mean))
+        if has_times:
+            lines += ["", "SUMMARY time: (of 3 iterations)", "   Operation   Max   Min   Mean   Std Dev"]
+            lines += [f"   {name:<26}:" + " 9.250" * 4 for name in names]
+        lines += ["-- finished at 11/06/2019 07:41:38 --", ""]
+    rows, reading = read("mdtest", written(tmp_path / "out", "\n".join(lines)))
+    assert rows.select("test", "parameter", "value").rows() == expected
+    assert not reading.lines_rejected, reading.first_rejected
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_blkparse_with_elapsed_times_gives_the_same_events(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    plain, timed = [], []
+    for number in range(20):
+        action = rng.choice("QDCI")
+        at = f"{number:>5}.{rng.randrange(10**9):09d}"
+        head = f"  8,16 {rng.randrange(4):>2} {number:>8} {at} {rng.randrange(9999):>5}  {action}  RA {8 * number}"
+        tail = "[0]" if action == "C" else "[my app]"
+        plain.append(f"{head} + {rng.choice([8, 16])} {tail}")
+        timed.append(
+            plain[-1].replace(f" {tail}", f" ({rng.randrange(10**7):>8}) {tail}") if action != "Q" or rng.random() < 0.5 else plain[-1]
+        )
+    one, two = (read("blkparse", written(tmp_path / name, "\n".join(lines) + "\n")) for name, lines in (("a", plain), ("b", timed)))
+    assert one[0].equals(two[0]) and not two[1].lines_rejected
 
 
 def lz4_of_java(data: bytes, block: int = 150) -> bytes:
