@@ -45,7 +45,7 @@ def demo(out: Path, end: datetime | None) -> None:
     """
     from drivetail.demo import run_demo
 
-    run_demo(out.resolve(), end and end.date())
+    run_demo(out.resolve(), click.get_current_context().find_root().command, end and end.date())
 
 
 @click.command()

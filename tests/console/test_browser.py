@@ -42,7 +42,7 @@ def reader(browser: Any, console: Served, width: int = 1400) -> Iterator[Any]:
 
 @pytest.mark.proof
 def test_a_newcomer_decides_three_minutes_after_the_first_of_two_commands(browser: Any, tmp_path: Path):
-    began, command = time.monotonic(), [sys.executable, "-m", "drivetail.cli"]
+    began, command = time.monotonic(), [sys.executable, "-m", "drivetail"]
     subprocess.run([*command, "demo", "--out", tmp_path / "demo"], check=True, stdout=subprocess.DEVNULL)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])

@@ -84,7 +84,7 @@ def drivetail(*arguments: object, cwd: Path | None = None, check: bool = True) -
 
 def command(*arguments: object) -> list[str]:
     """The command line of `drivetail` in this checkout (a copy of it finds its own code: workbench/mutants.py)."""
-    return [sys.executable, "-m", "drivetail.cli", *map(str, arguments)]
+    return [sys.executable, "-m", "drivetail", *map(str, arguments)]
 
 
 def environment() -> dict[str, str]:

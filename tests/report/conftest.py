@@ -10,6 +10,7 @@ import pytest
 from hostile import attacked_fleet
 
 from drivetail.ask.decisions import decide
+from drivetail.cli import main
 from drivetail.demo import run_demo
 from engine.build import build, make_study
 from engine.warehouse import Warehouse
@@ -77,7 +78,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
 
 def build_demo(root: Path) -> None:
     """Run the demo, and decide."""
-    run_demo(root / "demo", date(2026, 2, 1))
+    run_demo(root / "demo", main, date(2026, 2, 1))
     decided(Warehouse(root / "demo" / "warehouse"))
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from drivetail.cli import main
 from drivetail.demo import run_demo
 from engine.build import build, make_study
 from engine.publish import Publication, current_publication
@@ -25,7 +26,7 @@ pytestmark = [
 
 
 def land_demo(folder: Path) -> Warehouse:
-    run_demo(folder, date(2026, 11, 22))
+    run_demo(folder, main, date(2026, 11, 22))
     return Warehouse(folder / "warehouse")
 
 

@@ -59,7 +59,7 @@ def served(warehouse: Path, repetitions: int, name: str, median: float, slowest:
     """`drivetail serve` in a process of its own: what was measured, and its bounds."""
     asked, began = pages(warehouse), time.perf_counter()
     server = subprocess.Popen(
-        [sys.executable, "-m", "drivetail.cli", "serve", "-w", str(warehouse), "--port", str(PORT)], cwd=ROOT,
+        [sys.executable, "-m", "drivetail", "serve", "-w", str(warehouse), "--port", str(PORT)], cwd=ROOT,
         env={**os.environ, "DRIVETAIL_CONSOLE_TOKEN": TOKEN}, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
