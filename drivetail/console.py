@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 Columns = dict[str, str | tuple[str, Callable[[Any], Any]]]
 """The columns of a printed table: heading -> key of the row, or key and how to write its value."""
 
+Facts = Sequence[tuple[str, object]]
+"""Names and values."""
 
 PIPED_WIDTH = 180
 """Characters of a line that no terminal shows; more where numbers and names need more."""
@@ -37,7 +39,6 @@ LONGEST_WORD = 300
 """Characters of one word that a table shows; csv and json have all."""
 
 INDENT = "  "
-"""Indent of the lines of a titled block."""
 
 _WHOLE = re.compile(r"\S*|\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d(\.\d+)?)?")
 """A value that is never folded: one word, or an instant."""
@@ -129,8 +130,8 @@ def render(
     lines = max((name.count("\n") for name in shown.values()), default=0)
     table = Table(title=title, title_justify="left", title_style="bold", header_style="bold", pad_edge=False, box=None)
     for index, name in shown.items():
-        is_number = any(isinstance(row[index], (int, float)) and not isinstance(row[index], bool) for row in rows)
-        justify: Literal["left", "right"] = "right" if is_number or columns[index] in right else "left"
+        is_right = columns[index] in right or any(_is_number(row[index]) for row in rows)
+        justify: Literal["left", "right"] = "right" if is_right else "left"
         table.add_column("\n" * (lines - name.count("\n")) + name, justify=justify, overflow="fold", no_wrap=is_whole[index])
     for text in texts:
         table.add_row(*(text[index] for index in shown))
@@ -157,12 +158,13 @@ def shortened(text: str) -> str:
     return " ".join(word if len(word) <= LONGEST_WORD else f"{word[:half]}...{word[-half:]}" for word in text.split(" "))
 
 
-def block(title: str, *parts: str) -> str:
-    """A titled block of the text output; parts that are empty are left out."""
-    return "\n".join([in_sight(title), *(INDENT + line for part in parts if part for line in part.splitlines())])
+def block(title: str, *parts: str | Facts) -> str:
+    """A titled block of the text output, of texts and of facts; parts that are empty are left out."""
+    texts = [part if isinstance(part, str) else facts(part) for part in parts]
+    return "\n".join([in_sight(title), *(INDENT + line for text in texts if text for line in text.splitlines())])
 
 
-def facts(pairs: Sequence[tuple[str, object]]) -> str:
+def facts(pairs: Facts) -> str:
     """Names and values, aligned; pairs whose value is None are left out."""
     given = [(name, value) for name, value in pairs if value is not None]
     width = max((len(name) for name, _ in given), default=0)
@@ -170,18 +172,20 @@ def facts(pairs: Sequence[tuple[str, object]]) -> str:
 
 
 def table(rows: Sequence[Row], columns: Columns, count: int | None = None) -> str:
-    """Some rows as an aligned table, and how many of `count` are not among them."""
-
-    def written(row: Row, column: str | tuple[str, Callable[[Any], Any]]) -> Any:
-        key, write = (column, None) if isinstance(column, str) else column
-        value = row[key]
-        if value is not None and write is not None:
-            return write(value)
-        return to_minute(value) if isinstance(value, datetime) else value
-
-    shown = render(list(columns), [[written(row, column) for column in columns.values()] for row in rows])
+    """Some rows as an aligned table, numbers to the right however they are written, and how many of `count` are not among them."""
+    keyed = {name: (column, _plain) if isinstance(column, str) else column for name, column in columns.items()}
+    written = [[None if row[key] is None else write(row[key]) for key, write in keyed.values()] for row in rows]
+    numbers = [name for name, (key, _) in keyed.items() if any(_is_number(row[key]) for row in rows)]
     more = (count or 0) - len(rows)
-    return shown + (f"\n... and {human(more)} more" if more > 0 else "")
+    return render(list(columns), written, right=numbers) + (f"\n... and {human(more)} more" if more > 0 else "")
+
+
+def _plain(value: Any) -> Any:
+    return to_minute(value) if isinstance(value, datetime) else value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def known(rows: Sequence[Row], columns: Columns) -> Columns:
@@ -212,6 +216,14 @@ def as_csv(rows: Sequence[Row]) -> str:
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue().rstrip("\n")
+
+
+def say_rows(output: str, rows: Sequence[Row], written: Callable[[Sequence[Row]], str]) -> None:
+    """Print rows as `--format` asks: `table`, as `written` has them, `csv` or `json`."""
+    if output == "table":
+        say(written(rows))
+    else:
+        pass_on(as_json(rows) if output == "json" else as_csv(rows))
 
 
 def ingest_table(files: Sequence[FileResult]) -> str:

@@ -6,10 +6,12 @@ What that means is in analyses/what_if.sql; here its parameters are passed and i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 
-from drivetail.console import Columns, render, table
+import duckdb
+
+from drivetail.console import Columns, table
 from engine.read import QueryError, Row, fetch, publication_of
 from engine.warehouse import PROJECT, Warehouse
 from report.words import human, percent, to_minute
@@ -18,88 +20,18 @@ QUERY = PROJECT / "analyses" / "what_if.sql"
 
 POLICY_QUERY = PROJECT / "analyses" / "what_if_policy.sql"
 
-SHOWN = {
+COLUMNS: Columns = {
     "kind": "kind",
-    "replaced_drive_count": "replaced",
-    "raid_hours": "RAID-hours",
-    "tail_hours": "tail hours",
-    "tail_ratio": "share",
-    "tail_hours_left": "left",
-    "tail_ratio_left": "share left",
-    "tail_hours_ended": "ended",
-    "tail_hours_begun": "begun",
-    "tail_hours_unknown": "unknown",
+    "replaced": ("replaced_drive_count", human),
+    "RAID-hours": ("raid_hours", human),
+    "tail hours": ("tail_hours", human),
+    "share": ("tail_ratio", percent),
+    "left": ("tail_hours_left", human),
+    "share left": ("tail_ratio_left", percent),
+    "ended": ("tail_hours_ended", human),
+    "begun": ("tail_hours_begun", human),
+    "unknown": ("tail_hours_unknown", human),
 }
-"""Column of the answer -> heading."""
-
-
-@dataclass(frozen=True)
-class Question:
-    """The change: drives replaced, by id or a number of the worst of each RAID group; how many of the longest tails reads skip.
-
-    Hours from `since` and before `until` count, UTC, None for all.
-    """
-
-    replaced: tuple[str, ...] = ()
-    worst: int = 0
-    round: int = 0
-    since: datetime | None = None
-    until: datetime | None = None
-
-
-def ask(warehouse: Warehouse, question: Question) -> list[Row]:
-    """The answer, a row per kind of RAID group with a valid RAID-hour in the span.
-
-    Where drives are replaced it begins at the horizon of `drivetail prune` (`pruned_before_utc`, null without one).
-
-    Raises: QueryError without a publication, for an unknown drive, and where the span holds nothing.
-    """
-    with publication_of(warehouse) as connection:
-        query = "select drive_id from marts.dim_drives where drive_id in (select unnest($replaced))"
-        known = {row["drive_id"] for row in fetch(connection, query, {"replaced": list(question.replaced)})}
-        missing = [drive for drive in question.replaced if drive not in known]
-        if missing:
-            hint = 'drivetail sql "select drive_id from marts.fct_drive_costs order by tail_hours_caused desc"'
-            raise QueryError(f"{warehouse.published}: no drive {missing[0]} in marts.dim_drives; `{hint}` lists those that cost most")
-        rows = fetch(
-            connection,
-            QUERY.read_text(encoding="utf-8"),
-            {
-                "replaced": list(question.replaced),
-                "worst": question.worst,
-                "round": question.round,
-                "since": question.since,
-                "until": question.until,
-                "is_replaced": bool(question.replaced or question.worst),
-            },
-        )
-    if not rows:
-        raise QueryError(
-            f"{warehouse.published}: no valid RAID-hour in that span, or its drive-hours were pruned; "
-            "`drivetail status` says which hours there are"
-        )
-    return rows
-
-
-def what_if_table(rows: Sequence[Row]) -> str:
-    """The rows as a table for the terminal."""
-
-    def written(row: Row, column: str) -> object:
-        value = row[column]
-        if value is None or column == "kind":
-            return value
-        return percent(value) if column.startswith("tail_ratio") else human(value)
-
-    table = render(
-        list(SHOWN.values()),
-        [[written(row, column) for column in SHOWN] for row in rows],
-        right=[head for head in SHOWN.values() if head != "kind"],
-    )
-    pruned_before = rows[0]["pruned_before_utc"]
-    if pruned_before is None:
-        return table
-    return f"Hours from {to_minute(pruned_before)} (UTC) on: the drive-hours before were pruned\n{table}"
-
 
 POLICY_COLUMNS: Columns = {
     "kind": "kind",
@@ -119,6 +51,33 @@ POLICY_COLUMNS: Columns = {
 }
 
 
+def ask(
+    warehouse: Warehouse,
+    replaced: Sequence[str] = (),
+    *,
+    worst: int = 0,
+    skipped: int = 0,
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> list[Row]:
+    """The tail hours left, a row per kind of RAID group with a valid RAID-hour from `since` and before `until` (UTC, None for all).
+
+    replaced: drives by id; worst: so many of the worst of each RAID group too; skipped: so many of the longest tails reads go around.
+    Where drives are replaced it begins at the horizon of `drivetail prune` (`pruned_before_utc`, null without one).
+
+    Raises: QueryError without a publication, for an unknown drive, and where the span holds nothing.
+    """
+    with publication_of(warehouse) as connection:
+        query = "select drive_id from marts.dim_drives where drive_id in (select unnest($replaced))"
+        known = {row["drive_id"] for row in fetch(connection, query, {"replaced": list(replaced)})}
+        missing = [drive for drive in replaced if drive not in known]
+        if missing:
+            hint = 'drivetail sql "select drive_id from marts.fct_drive_costs order by tail_hours_caused desc"'
+            raise QueryError(f"{warehouse.published}: no drive {missing[0]} in marts.dim_drives; `{hint}` lists those that cost most")
+        asked = {"replaced": list(replaced), "worst": worst, "round": skipped, "is_replaced": bool(replaced or worst)}
+        return _answer(warehouse, connection, QUERY, {**asked, "since": since, "until": until})
+
+
 def ask_policies(
     warehouse: Warehouse, policies: Sequence[str], st: float | None, since: datetime | None, until: datetime | None
 ) -> list[Row]:
@@ -127,14 +86,24 @@ def ask_policies(
     st: slowdown from which a drive is late, None for the slow threshold of its RAID group's kind.
     Raises: QueryError without a publication, and where the span holds nothing.
     """
-    parameters: dict[str, object] = {"policies": list(policies), "st": st, "since": since, "until": until}
     with publication_of(warehouse) as connection:
-        rows = fetch(connection, POLICY_QUERY.read_text(encoding="utf-8"), parameters)
+        return _answer(warehouse, connection, POLICY_QUERY, {"policies": list(policies), "st": st, "since": since, "until": until})
+
+
+def _answer(warehouse: Warehouse, connection: duckdb.DuckDBPyConnection, query: Path, asked: dict[str, object]) -> list[Row]:
+    rows = fetch(connection, query.read_text(encoding="utf-8"), asked)
     if not rows:
-        raise QueryError(f"{warehouse.published}: no valid RAID-hour in that span; `drivetail status` says which hours there are")
+        raise QueryError(
+            f"{warehouse.published}: no valid RAID-hour in that span, or its drive-hours were pruned; "
+            "`drivetail status` says which hours there are"
+        )
     return rows
 
 
-def policies_table(rows: Sequence[Row]) -> str:
-    """The rows as a table for the terminal."""
-    return table(rows, POLICY_COLUMNS)
+def what_if_table(rows: Sequence[Row]) -> str:
+    """The rows of either answer as a table for the terminal."""
+    if "policy" in rows[0]:
+        return table(rows, POLICY_COLUMNS)
+    pruned_before = rows[0]["pruned_before_utc"]
+    above = [f"Hours from {to_minute(pruned_before)} (UTC) on: the drive-hours before were pruned"] if pruned_before else []
+    return "\n".join([*above, table(rows, COLUMNS)])

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
 import click
 
-from drivetail.cli.options import INSTANT, POLICIES, Failure, format_option, warehouse_option
-from drivetail.console import as_csv, as_json, pass_on, progress, say
+from drivetail.cli.options import FILE, INSTANT, POLICIES, Failure, format_option, warehouse_option
+from drivetail.console import as_json, pass_on, progress, say, say_rows
 from engine.warehouse import Warehouse
 from ingest.contract.values import DRIVE_KINDS
 from report.words import counted_noun, human
@@ -18,7 +19,7 @@ from report.words import counted_noun, human
 @click.command()
 @click.argument("query", metavar="[SELECT_OR_FILE]", required=False)
 @format_option("How to print the rows.", ("table", "csv", "json", "parquet"))
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="File to write instead of printing (needed for parquet).")
+@click.option("--out", type=FILE, help="File to write instead of printing (needed for parquet).")
 @click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Rows that the table format prints.")
 @warehouse_option
 def sql(warehouse: Warehouse, query: str | None, output: str, out: Path | None, limit: int) -> None:
@@ -56,12 +57,7 @@ def sql(warehouse: Warehouse, query: str | None, output: str, out: Path | None, 
     help="DuckDB's storage version of OUT.duckdb, such as v1.4.0.",
 )
 @click.option("--force", is_flag=True, help="Replace what is there.")
-@click.option(
-    "--findings",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write which drives are slow now: .json, or .txt with a line per host.",
-)
+@click.option("--findings", metavar="FILE", type=FILE, help="Write which drives are slow now: .json, or .txt with a line per host.")
 @warehouse_option
 def export(
     warehouse: Warehouse,
@@ -163,7 +159,7 @@ def status(warehouse: Warehouse, output: str, check: bool) -> None:
 )
 @click.option("--all", "is_all", is_flag=True, help="List every number, of figures and text too.")
 @click.option("--kind", type=click.Choice(DRIVE_KINDS), help="Drives of one kind only.  [default: both]")
-@click.option("--html", "page", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="HTML file to write.")
+@click.option("--html", "page", metavar="FILE", type=FILE, help="HTML file to write.")
 @warehouse_option
 def study(warehouse: Warehouse, output: str | None, is_all: bool, kind: str | None, page: Path | None) -> None:
     """Compare this fleet with The Tail at Store (FAST'16).
@@ -192,10 +188,7 @@ def study(warehouse: Warehouse, output: str | None, is_all: bool, kind: str | No
             return
     with publication_of(warehouse) as connection:
         rows = fetch_results(connection, kind)
-    if output is None or output == "table":
-        say(render_study(rows, is_all=is_all))
-    else:
-        pass_on(as_json(rows) if output == "json" else as_csv(rows))
+    say_rows(output or "table", rows, partial(render_study, is_all=is_all))
 
 
 @click.command("what-if")
@@ -246,7 +239,7 @@ def what_if(
     drivetail what-if --skip-slowest 1                   as if reads were rebuilt from parity
     drivetail what-if --policy all                       and what that costs, by policy
     """
-    from drivetail.ask.what_if import Question, ask, ask_policies, policies_table, what_if_table
+    from drivetail.ask.what_if import ask, ask_policies, what_if_table
 
     if policy and (replaced or worst or skipped):
         raise click.UsageError("--policy cannot be used with --replace, --worst or --skip-slowest")
@@ -260,10 +253,9 @@ def what_if(
         raise click.UsageError(f"--until {until} is not after --since {since}")
     if policy:
         rows = ask_policies(warehouse, POLICIES if policy == "all" else [policy], st, since, until)
-        say({"table": policies_table, "csv": as_csv, "json": as_json}[output](rows))
-        return
-    rows = ask(warehouse, Question(replaced, worst or 0, skipped or 0, since, until))
-    say({"table": what_if_table, "csv": as_csv, "json": as_json}[output](rows))
+    else:
+        rows = ask(warehouse, replaced, worst=worst or 0, skipped=skipped or 0, since=since, until=until)
+    say_rows(output, rows, what_if_table)
 
 
 @click.command()
@@ -287,16 +279,15 @@ def candidates(warehouse: Warehouse, is_all: bool, drive: str | None, is_backtes
     if is_all + is_backtest + (drive is not None) > 1:
         raise click.UsageError("--all, --explain and --backtest cannot be used together")
     if is_backtest:
-        rows, written = list_verdicts(warehouse), verdicts_table
+        say_rows(output, list_verdicts(warehouse), verdicts_table)
     elif drive is not None:
-        rows, written = list_history(warehouse, drive), history_table
+        say_rows(output, list_history(warehouse, drive), history_table)
     else:
-        rows, written = list_candidates(warehouse, is_all=is_all), candidates_table
-    say({"table": written, "csv": as_csv, "json": as_json}[output](rows))
+        say_rows(output, list_candidates(warehouse, is_all=is_all), candidates_table)
 
 
 @click.command()
-@click.option("--out", metavar="FILE", required=True, type=click.Path(dir_okay=False, path_type=Path), help="HTML file to write.")
+@click.option("--out", metavar="FILE", required=True, type=FILE, help="HTML file to write.")
 def docs(out: Path) -> None:
     """Write the documentation of all tables as one HTML file.
 

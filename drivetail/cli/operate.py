@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from drivetail.cli.options import (
+    FOLDER,
+    HOUR,
     MAX_FILES_SHOWN,
     Failure,
     format_option,
@@ -19,6 +21,7 @@ from drivetail.cli.options import (
     others_landed,
     progress_of,
     say_ingested,
+    together,
     warehouse_option,
 )
 from drivetail.console import as_csv, as_json, pass_on, progress, say, say_line
@@ -33,20 +36,10 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option(
-    "--inbox",
-    "folder",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder where deliveries arrive; created if missing.",
-)
+@click.option("--inbox", "folder", type=FOLDER, help="Folder where deliveries arrive; created if missing.")
 @click.option("--server", metavar="URL", help="Prometheus server that is pulled every hour.")
 @click.option("--source", type=click.Choice([*SOURCES, COLLECTED]), help="Source of the deliveries.  [default: bundle]")
-@click.option(
-    "--start",
-    type=click.DateTime(["%Y-%m-%dT%H"]),
-    metavar="HOUR",
-    help="First hour (UTC) to be run, like 2026-01-05T00.  [default: this hour]",
-)
+@click.option("--start", type=HOUR, metavar="HOUR", help="First hour (UTC) to be run, like 2026-01-05T00.  [default: this hour]")
 @warehouse_option
 def init(warehouse: Warehouse, folder: Path | None, server: str | None, source: str | None, start: datetime | None) -> None:
     """Write the settings of a warehouse that runs itself.
@@ -78,9 +71,7 @@ def init(warehouse: Warehouse, folder: Path | None, server: str | None, source: 
 @click.command()
 @click.option("--land", "is_landing", is_flag=True, help="Land what is new, as the hourly run does.")
 @format_option("How to print the list; csv holds the entries alone.")
-@click.option(
-    "--until", type=click.DateTime(["%Y-%m-%dT%H"]), metavar="HOUR", help="Leave out entries of this hour (UTC) and later, by their names."
-)
+@click.option("--until", type=HOUR, metavar="HOUR", help="Leave out entries of this hour (UTC) and later, by their names.")
 @warehouse_option
 def inbox(warehouse: Warehouse, is_landing: bool, output: str, until: datetime | None) -> None:
     """List what is in the inboxes, or land what is new.
@@ -141,15 +132,12 @@ def _print_inbox(entries: Sequence[Entry], servers: Sequence[Pulled]) -> None:
     say(f"{counted_noun(len(entries), 'entry', 'entries')}: {counts}")
 
 
-def decision_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the number of a quarantined delivery, and who decides and why."""
-    for add in (
-        click.option("--note", required=True, callback=not_blank, help="Why; kept with the delivery for ever."),
-        click.option("--by", required=True, callback=not_blank, metavar="NAME", help="Who decides."),
-        click.argument("number", type=click.IntRange(min=1)),
-    ):
-        command = add(command)
-    return command
+decision_options = together(
+    click.option("--note", required=True, callback=not_blank, help="Why; kept with the delivery for ever."),
+    click.option("--by", required=True, callback=not_blank, metavar="NAME", help="Who decides."),
+    click.argument("number", type=click.IntRange(min=1)),
+)
+"""The number of a quarantined delivery, and who decides and why."""
 
 
 @click.command()

@@ -37,6 +37,11 @@ class Instant(click.ParamType[datetime]):
 
 INSTANT = Instant()
 
+FILE = click.Path(dir_okay=False, path_type=Path)
+FOLDER = click.Path(file_okay=False, path_type=Path)
+DAY = click.DateTime(["%Y-%m-%d"])
+HOUR = click.DateTime(["%Y-%m-%dT%H"])
+
 POLICIES = ("none", "reactive", "proactive1", "proactive2", "adaptive")
 """How reads may go around slow drives (lab/docs/toleraid.md)."""
 
@@ -69,7 +74,7 @@ def warehouse_option(command: Callable[..., Any]) -> Callable[..., Any]:
         default="./warehouse",
         show_default=True,
         show_envvar=True,
-        type=click.Path(file_okay=False, path_type=Path),
+        type=FOLDER,
         help="Folder of the warehouse.",
     )
     @wraps(command)
@@ -94,46 +99,48 @@ def warehouse_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-def selection_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options that say what to take from a Prometheus server, and how it labels drives."""
-    for add in (
-        click.option("--group-label", multiple=True, metavar="LABEL", help="Label that names a drive's RAID group; several, together."),
-        click.option("--device-label", metavar="LABEL", help="Label that names the device.  [default: device]"),
-        click.option("--host-label", metavar="LABEL", help="Label that names the host.  [default: instance, without its port]"),
-        click.option("--match", multiple=True, metavar="MATCHER", help="""Take only series with this label, such as 'job="node"'."""),
-    ):
-        command = add(command)
-    return command
+def together(*options: Callable[..., Any]) -> Callable[..., Any]:
+    """A decorator that gives a command several options or arguments."""
+
+    def give(command: Callable[..., Any]) -> Callable[..., Any]:
+        for add in options:
+            command = add(command)
+        return command
+
+    return give
 
 
-def time_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command what a source needs to know of the times in its files."""
-    for add in (
-        click.option("--began", metavar="TIME", help="When iostat was started (UTC, or of --timezone), where it was run without -t."),
-        click.option("--interval", metavar="10s", help="Time from one iostat report to the next; needed with --began."),
-        click.option("--boot-time", metavar="TIME", help="When the machine booted (UTC), for logs in seconds since then."),
-        click.option("--year", help="Year of the first line, for logs that give none."),
-        click.option(
-            "--date-order",
-            type=click.Choice(["mdy", "dmy"]),
-            help="Whether 01/05/26 is month or day first, where a text of sar or iostat does not say.",
-        ),
-        click.option("--timezone", metavar="ZONE", help="Time zone of local times, such as Europe/Berlin, for sources that write them."),
-    ):
-        command = add(command)
-    return command
+selection_options = together(
+    click.option("--group-label", multiple=True, metavar="LABEL", help="Label that names a drive's RAID group; several, together."),
+    click.option("--device-label", metavar="LABEL", help="Label that names the device.  [default: device]"),
+    click.option("--host-label", metavar="LABEL", help="Label that names the host.  [default: instance, without its port]"),
+    click.option("--match", multiple=True, metavar="MATCHER", help="""Take only series with this label, such as 'job="node"'."""),
+)
+"""What to take from a Prometheus server, and how it labels drives."""
 
 
-def server_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command what a pull from a Prometheus server needs to know."""
-    for add in (
-        click.option("--allow-partial", is_flag=True, help="Accept answers that the server itself calls incomplete."),
-        selection_options,
-        click.option("--to", "end", type=INSTANT, help="End of the hours to pull (UTC).  [default: the last full hour]"),
-        click.option("--from", "first", type=INSTANT, help="First hour to pull (UTC).  [default: 24 hours before --to]"),
-    ):
-        command = add(command)
-    return command
+time_options = together(
+    click.option("--began", metavar="TIME", help="When iostat was started (UTC, or of --timezone), where it was run without -t."),
+    click.option("--interval", metavar="10s", help="Time from one iostat report to the next; needed with --began."),
+    click.option("--boot-time", metavar="TIME", help="When the machine booted (UTC), for logs in seconds since then."),
+    click.option("--year", help="Year of the first line, for logs that give none."),
+    click.option(
+        "--date-order",
+        type=click.Choice(["mdy", "dmy"]),
+        help="Whether 01/05/26 is month or day first, where a text of sar or iostat does not say.",
+    ),
+    click.option("--timezone", metavar="ZONE", help="Time zone of local times, such as Europe/Berlin, for sources that write them."),
+)
+"""What a source needs to know of the times in its files."""
+
+
+server_options = together(
+    click.option("--allow-partial", is_flag=True, help="Accept answers that the server itself calls incomplete."),
+    selection_options,
+    click.option("--to", "end", type=INSTANT, help="End of the hours to pull (UTC).  [default: the last full hour]"),
+    click.option("--from", "first", type=INSTANT, help="First hour to pull (UTC).  [default: 24 hours before --to]"),
+)
+"""What a pull from a Prometheus server needs to know."""
 
 
 def not_blank(context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:

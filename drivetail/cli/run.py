@@ -10,6 +10,9 @@ from typing import Any
 import click
 
 from drivetail.cli.options import (
+    DAY,
+    FILE,
+    FOLDER,
     INSTANT,
     Failure,
     format_option,
@@ -20,7 +23,7 @@ from drivetail.cli.options import (
     time_options,
     warehouse_option,
 )
-from drivetail.console import as_csv, as_json, pass_on, progress, say
+from drivetail.console import progress, say, say_rows
 from engine.warehouse import Warehouse
 from ingest.contract.values import DRIVE_KINDS, RESOLUTIONS
 from ingest.sources import COLLECTED, INBOX_OPTIONS, SOURCES, listing
@@ -30,38 +33,27 @@ WITH_RESOLUTION = tuple(name for name, options in INBOX_OPTIONS.items() if "reso
 
 
 @click.command()
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("demo"),
-    show_default=True,
-    help="Folder for the fleet, its warehouse and the report.",
-)
-@click.option("--end", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE", help="Last day of its data (UTC).  [default: yesterday]")
+@click.option("--out", type=FOLDER, default=Path("demo"), show_default=True, help="Folder for the fleet, its warehouse and the report.")
+@click.option("--end", type=DAY, metavar="DATE", help="Last day of its data (UTC).  [default: yesterday]")
 def demo(out: Path, end: datetime | None) -> None:
     """Simulate, ingest, build and report on a small fleet.
 
     Takes a minute or two.
     """
-    from drivetail.demo import run_demo
+    from drivetail.cli.demo import run_demo
 
     run_demo(out.resolve(), click.get_current_context().find_root().command, end and end.date())
 
 
 @click.command()
-@click.option(
-    "--out",
-    required=True,
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder to write the bundle to; its ground truth goes to DIR/truth.",
-)
+@click.option("--out", required=True, type=FOLDER, help="Folder to write the bundle to; its ground truth goes to DIR/truth.")
 @click.option("--disk-groups", type=click.IntRange(min=0), default=12, show_default=True, help="RAID groups of disks.")
 @click.option("--ssd-groups", type=click.IntRange(min=0), default=6, show_default=True, help="RAID groups of SSDs.")
 @click.option("--days", type=click.IntRange(min=1), default=14, show_default=True, help="Days of telemetry.")
 @click.option("--hours", type=click.IntRange(min=1), default=None, help="Hours of telemetry, instead of --days.")
 @click.option("--seed", type=int, default=1, show_default=True, help="The same seed and options write the same fleet.")
-@click.option("--start", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE", help="First day (UTC).  [default: 2026-01-05]")
-@click.option("--end", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE", help="Last day (UTC), instead of --start.")
+@click.option("--start", type=DAY, metavar="DATE", help="First day (UTC).  [default: 2026-01-05]")
+@click.option("--end", type=DAY, metavar="DATE", help="Last day (UTC), instead of --start.")
 @click.option(
     "--format",
     "file_format",
@@ -230,21 +222,14 @@ def map_drives(warehouse: Warehouse, paths: tuple[Path, ...]) -> None:
 
 
 @click.command()
-@click.option(
-    "--out", default="./collected", show_default=True, type=click.Path(file_okay=False, path_type=Path), help="Where deliveries go."
-)
+@click.option("--out", default="./collected", show_default=True, type=FOLDER, help="Where deliveries go.")
 @click.option("--once", is_flag=True, help="Look once, deliver at once and exit, for cron.")
 @click.option("--every", metavar="60s", help="Look this often and deliver every hour, as a service.  [default: 60s]")
 @click.option(
-    "--finer",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Look more often while this file, which `drivetail alerts --hosts` writes, names this host.",
+    "--finer", metavar="FILE", type=FILE, help="Look more often while this file, which `drivetail alerts --hosts` writes, names this host."
 )
 @click.option("--host", help="Name of this host.  [default: its own]")
-@click.option(
-    "--textfile", type=click.Path(file_okay=False, path_type=Path), help="Also write membership of md arrays there, for node_exporter."
-)
+@click.option("--textfile", type=FOLDER, help="Also write membership of md arrays there, for node_exporter.")
 def collect(out: Path, once: bool, every: str | None, finer: Path | None, host: str | None, textfile: Path | None) -> None:
     """Collect what this host knows of its drives.
 
@@ -277,7 +262,6 @@ def collect(out: Path, once: bool, every: str | None, finer: Path | None, host: 
 
 
 def _seconds(text: str) -> int:
-    """`60s`, `5m` -> seconds. Raises: click.UsageError."""
     from drivetail.service.slow_hosts import seconds_of
 
     seconds = seconds_of(text)
@@ -304,8 +288,7 @@ def doctor(source: str, paths: tuple[str, ...], warehouse: Warehouse, output: st
     drivetail doctor prometheus http://prometheus:9090
     drivetail doctor prometheus http://thanos:9090 --match 'cluster="eu1"' --host-label node
     """
-    from drivetail.console import table
-    from drivetail.host.doctor import examine
+    from drivetail.host.doctor import examine, findings_tables
     from ingest.contract.findings import MISSING
 
     found = examine(source, paths, source_options, warehouse)
@@ -315,13 +298,7 @@ def doctor(source: str, paths: tuple[str, ...], warehouse: Warehouse, output: st
         said = "; ".join(filter(None, (only[0].said, only[0].todo)))
         raise Failure(said if str(path) in said else f"{path}: {said}")
     rows = [{"path": str(path), **vars(one)} for path, findings in found.items() for one in findings]
-    if output == "table":
-        for path in found:
-            shown = [row | {"said": "; ".join(filter(None, (row["said"], row["todo"])))} for row in rows if row["path"] == str(path)]
-            say(path)
-            say(table(shown, {"state": "state", "check": "check", "found": "said"}, len(shown)))
-    else:
-        pass_on(as_json(rows) if output == "json" else as_csv(rows))
+    say_rows(output, rows, findings_tables)
     missing = sum(row["state"] == MISSING for row in rows)
     if missing:
         raise Failure(f"{counted_noun(missing, 'thing')} missing (see above); {source} cannot be used until that is fixed")
@@ -371,7 +348,7 @@ def build(warehouse: Warehouse, target: str, master: str | None, full_refresh: b
 
 @click.command()
 @click.option("--week", metavar="2026-W46", help="ISO week (UTC).  [default: the last complete one]")
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="File to write.  [default: DIR/reports/WEEK.html]")
+@click.option("--out", type=FILE, help="File to write.  [default: DIR/reports/WEEK.html]")
 @click.option(
     "--format",
     "output",

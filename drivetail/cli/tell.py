@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
-from drivetail.cli.options import Failure, format_option, not_blank, warehouse_option
-from drivetail.console import as_json, pass_on, say
+from drivetail.cli.options import FILE, Failure, format_option, not_blank, warehouse_option
+from drivetail.console import as_json, pass_on, say, say_rows
 from engine.warehouse import Warehouse
 from report.words import counted_noun
 
@@ -34,7 +34,7 @@ def alerts(warehouse: Warehouse, is_new: bool, is_notifying: bool, is_hosts: boo
     drivetail build && drivetail alerts --notify   every hour: by mail, Slack, PagerDuty, ... (`[[notify]]`)
     drivetail decide S00000612A dismiss --by ada --note "known; swap on Friday" --until 2026-02-06
     """
-    from drivetail.tell.alerts import Alert, alerts_csv, alerts_json, new_alerts, open_alerts, render_alerts
+    from drivetail.tell.alerts import Alert, new_alerts, open_alerts, render_alerts
 
     if is_new + is_notifying + is_hosts + is_all > 1:
         raise click.UsageError("--new, --notify, --hosts and --all cannot be used together")
@@ -47,10 +47,8 @@ def alerts(warehouse: Warehouse, is_new: bool, is_notifying: bool, is_hosts: boo
         return
 
     def tell(found: list[Alert]) -> None:
-        if output == "table":
-            say(render_alerts(found, with_all=is_all) if found else "No new alert" if is_new else "No open alert")
-        else:
-            pass_on(alerts_json(found) if output == "json" else alerts_csv(found))
+        shown = render_alerts(found, with_all=is_all) if found else "No new alert" if is_new else "No open alert"
+        say_rows(output, [alert.to_row(with_lists=output == "json") for alert in found], lambda rows: shown)
         sys.stdout.flush()  # what could not be written all is new again
 
     found = new_alerts(warehouse, tell) if is_new else open_alerts(warehouse, with_all=is_all)
@@ -59,7 +57,6 @@ def alerts(warehouse: Warehouse, is_new: bool, is_notifying: bool, is_hosts: boo
 
 
 def _notify(warehouse: Warehouse) -> None:
-    """Send the new alerts; a line for each receiver, and exit 1 where one did not take them."""
     from drivetail.service.settings import load_settings, settings_file
     from drivetail.tell.notify import notify_new_alerts
 
@@ -76,7 +73,6 @@ def _notify(warehouse: Warehouse) -> None:
 
 
 def _write_hosts(warehouse: Warehouse) -> None:
-    """Write the file of [collect], and say which hosts are in it."""
     from drivetail.service.settings import load_settings, settings_file
     from drivetail.tell.slow_hosts import write_slow_hosts
 
@@ -178,10 +174,7 @@ def decisions(warehouse: Warehouse, is_pending: bool, is_all: bool, output: str)
 
 @click.command()
 @click.option(
-    "--out",
-    metavar="FILE.prom",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write this file in one step instead of printing, for node_exporter's textfile collector.",
+    "--out", metavar="FILE.prom", type=FILE, help="Write this file in one step instead of printing, for node_exporter's textfile collector."
 )
 @warehouse_option
 def metrics(warehouse: Warehouse, out: Path | None) -> None:

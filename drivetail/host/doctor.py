@@ -5,11 +5,15 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from drivetail.console import table
+from engine.read import Row
 from engine.thresholds import variables
 from engine.warehouse import Warehouse
 from ingest import IngestError, IngestSummary, calls_of, drive_hour_files, ingest, list_deliveries, table_files
@@ -36,6 +40,15 @@ def examine(source: str, paths: Sequence[str], options: Mapping[str, Any], wareh
     if files := [path for path in paths if path not in servers]:
         found[", ".join(files)] = _try_out(source, files, options, inventory)
     return found
+
+
+def findings_tables(rows: Sequence[Row]) -> str:
+    """Findings as the terminal shows them, a table for each path."""
+    parts: list[str] = []
+    for path, findings in groupby(rows, itemgetter("path")):
+        shown = [row | {"said": "; ".join(filter(None, (row["said"], row["todo"])))} for row in findings]
+        parts += [path, table(shown, {"state": "state", "check": "check", "found": "said"})]
+    return "\n".join(parts)
 
 
 def inventory_of(warehouse: Warehouse) -> Inventory:
@@ -87,30 +100,20 @@ def _rejection(record: Mapping[str, Any]) -> str:
 
 
 def _files(summary: IngestSummary) -> list[Finding]:
-    found = []
-    if summary.unreadable:
-        first = summary.unreadable[0]
-        state = MISSING if len(summary.unreadable) == len(summary.files) else WEAK
-        found.append(
-            Finding("files", state, f"{len(summary.unreadable)} of {len(summary.files)} cannot be read; first: {first.file}: {first.note}")
-        )
-    else:
-        found.append(Finding("files", OK, f"all {len(summary.files)} can be read"))
-    if not summary.rows_delivered:
-        return [*found, *([Finding("rows", WEAK, "none is in them")] if len(summary.unreadable) < len(summary.files) else [])]
-    if not summary.rows_accepted and summary.rejected:
-        found.append(Finding("rows", MISSING, f"none of {summary.rows_delivered} can be used; first: {_rejection(summary.rejected[0])}"))
-    elif summary.rows_rejected:
-        found.append(
-            Finding(
-                "rows",
-                WEAK,
-                f"{summary.rows_rejected} of {summary.rows_delivered} rows are rejected; first: {_rejection(summary.rejected[0])}",
-            )
-        )
-    else:
-        found.append(Finding("rows", OK, f"all {summary.rows_delivered} rows can be used"))
-    return found
+    unreadable, count, rows = len(summary.unreadable), len(summary.files), summary.rows_delivered
+    files = Finding("files", OK, f"all {count} can be read")
+    if unreadable:
+        file = summary.unreadable[0]
+        said = f"{unreadable} of {count} cannot be read; first: {file.file}: {file.note}"
+        files = Finding("files", MISSING if unreadable == count else WEAK, said)
+    if not rows:
+        return [files] if unreadable == count else [files, Finding("rows", WEAK, "none is in them")]
+    if not summary.rows_rejected:
+        return [files, Finding("rows", OK, f"all {rows} rows can be used")]
+    first = _rejection(summary.rejected[0])
+    if not summary.rows_accepted:
+        return [files, Finding("rows", MISSING, f"none of {rows} can be used; first: {first}")]
+    return [files, Finding("rows", WEAK, f"{summary.rows_rejected} of {rows} rows are rejected; first: {first}")]
 
 
 def _drives(warehouse: Path, inventory: Inventory) -> list[Finding]:

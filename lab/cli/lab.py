@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from drivetail.cli.options import Failure, format_option, os_failure, progress_of, warehouse_option
-from drivetail.console import as_csv, as_json, pass_on, say
+from drivetail.console import as_json, pass_on, say, say_rows
 from engine.warehouse import Warehouse
 from report.words import counted_noun
 
@@ -282,7 +282,7 @@ def compare_configs(warehouse: Warehouse, config_a: str, config_b: str, experime
 
     with published_lab(warehouse) as connection:
         rows = compare(connection, config_a, config_b, experiment)
-    say({"table": comparison_table, "csv": as_csv, "json": as_json}[output](rows))
+    say_rows(output, rows, comparison_table)
 
 
 @lab.command("study")
@@ -298,7 +298,7 @@ def study_papers(warehouse: Warehouse, output: str) -> None:
 
     with published_lab(warehouse) as connection:
         rows = printed_numbers(connection)
-    say({"table": study_table, "csv": as_csv, "json": as_json}[output](rows))
+    say_rows(output, rows, study_table)
 
 
 @lab.command("docs")

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from drivetail.cli.options import INSTANT, POLICIES, format_option, warehouse_option
-from drivetail.console import as_csv, as_json, say
+from drivetail.console import say, say_rows
 from engine.warehouse import Warehouse
 from ingest.contract.values import DRIVE_KINDS
 from lab.cli.lab import LabGroup
@@ -97,7 +97,7 @@ def run_simulation(warehouse: Warehouse, output: str, since: datetime | None, un
     if options["jitter"] not in {"none", "paper"} and not Path(options["jitter"]).is_file():
         raise click.UsageError(f"--jitter {options['jitter']}: no such file; give none, paper or a CSV file")
     rows = run(warehouse, Question(since=since, until=until, **options))
-    say({"table": runs_table, "csv": as_csv, "json": as_json}[output](rows))
+    say_rows(output, rows, runs_table)
 
 
 @toleraid.command("apply")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from drivetail.ask.what_if import Question, ask
+from drivetail.ask.what_if import ask
 from drivetail.cli import main
 from engine.build import build
 from engine.warehouse import Warehouse
@@ -71,8 +71,8 @@ def test_replaced_drives_leave_the_tail_hours_of_a_fleet_without_them(
         f"select kind, count(*) as raid_hours_left, count(case when tail_{1 + routed} >= 2 then 1 end) as tail_hours_left"
         " from marts.fct_raid_hours group by kind",
     )
-    answer = ask(whole, Question(replaced=tuple(worst), round=routed))
-    assert answer == ask(whole, Question(worst=2, round=routed))
+    answer = ask(whole, tuple(worst), skipped=routed)
+    assert answer == ask(whole, worst=2, skipped=routed)
     assert {row["kind"]: (row["raid_hours_left"], row["tail_hours_left"]) for row in answer if row["raid_hours_left"]} == {
         row["kind"]: (row["raid_hours_left"], row["tail_hours_left"]) for row in left
     }
@@ -86,12 +86,12 @@ def test_reads_that_go_round_a_tail_meet_the_next_in_the_hours_asked_for(whole: 
     counts = f"select count(*), count(case when tail_{1 + routed} >= 2 then 1 end) from marts.fct_raid_hours"
     ((first,),) = (row.values() for row in rows(whole, "select max(hour_utc) - interval 20 hour as first from marts.fct_raid_hours"))
     until = first + timedelta(hours=9)
-    for question, where in (
-        (Question(round=routed), ""),
-        (Question(round=routed, since=first, until=until), f" where hour_utc >= '{first}' and hour_utc < '{until}'"),
+    for hours, where in (
+        ({}, ""),
+        ({"since": first, "until": until}, f" where hour_utc >= '{first}' and hour_utc < '{until}'"),
     ):
         (expected,) = (tuple(row.values()) for row in rows(whole, counts + where))
-        answer = ask(whole, question)
+        answer = ask(whole, skipped=routed, **hours)
         assert (sum(row["raid_hours"] for row in answer), sum(row["tail_hours_left"] for row in answer)) == expected
         assert all(row["replaced_drive_count"] == 0 for row in answer)
 
@@ -104,7 +104,7 @@ def test_the_command_answers_and_says_what_is_wrong(whole: Warehouse, worst: set
 
     drive = sorted(worst)[0]
     told = json.loads(said("--replace", drive, "--format", "json"))
-    assert told == ask(whole, Question(replaced=(drive,)))
+    assert told == ask(whole, (drive,))
     assert said("--replace", drive, "--format", "csv").splitlines()[0] == ",".join(told[0])
     assert f"{told[0]['tail_hours']:,}" in said("--worst", "1")
     assert "no drive nobody" in said("--replace", "nobody", code=1)
