@@ -12,9 +12,9 @@ from drivetail.ask.explain.missing import missing_blocks
 from drivetail.ask.explain.peers import peers_block, place_block
 from drivetail.ask.explain.question import known_drive, parse_hour
 from drivetail.ask.explain.raw_records import raw_block
-from drivetail.ask.explain.records import HOUR, interval_columns, interval_rows, nearby_events_block, shifted
+from drivetail.ask.explain.records import HOUR, intervals_table, nearby_events_block, shifted
 from drivetail.ask.explain.text import num, when
-from drivetail.console import block, facts, table
+from drivetail.console import block
 from engine.read import fetch, publication_of, stored_files
 from engine.warehouse import Warehouse
 
@@ -49,101 +49,64 @@ def hour_text(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, drive
     # of a pruned row nothing is left, or drive, hour and slowdown alone
     measured = fetch(connection, MEASURED, [drive, at])
     if measured:
-        parts = _measured_blocks(DriveHour(connection, warehouse, measured[0]))
+        this = DriveHour(connection, warehouse, measured[0])
+        numbers = (_answer, raw_block, place_block, latency_block, peers_block, formulas_block, _interval_block, raid_hour_block)
+        parts = [*(make(this) for make in numbers), nearby_events_block(connection, drive, at), _computed_block(this)]
     else:
         parts = missing_blocks(connection, warehouse, drive, at)
     return "\n\n".join([*(f"note: {note}" for note in notes), *(part for part in parts if part)])
 
 
-def _measured_blocks(drive_hour: DriveHour) -> list[str]:
-    """The whole explanation, answer first."""
-    return [
-        _answer(drive_hour),
-        raw_block(drive_hour),
-        place_block(drive_hour),
-        latency_block(drive_hour),
-        peers_block(drive_hour),
-        formulas_block(drive_hour),
-        _interval_block(drive_hour),
-        raid_hour_block(drive_hour),
-        nearby_events_block(drive_hour.connection, drive_hour.drive, drive_hour.at),
-        _computed_block(drive_hour),
-    ]
-
-
-def _answer(drive_hour: DriveHour) -> str:
-    """The numbers that are asked about."""
-    measured, mart = drive_hour.measured, drive_hour.mart
+def _answer(hour: DriveHour) -> str:
+    measured, mart = hour.measured, hour.mart
+    slowdown, rank = f"none: {measured['exclusion_reason'] if measured['is_data_drive'] else 'not a data drive'}", None
     if measured["slowdown"] is not None:
-        level = "slow" if mart and mart["is_slow"] else "mildly slow" if mart and mart["is_slow_15"] else "stable"
-        slowdown = f"{num(measured['slowdown'])}: {level}" if mart else num(measured["slowdown"])
-    elif not measured["is_data_drive"]:
-        slowdown = "none: not a data drive"
-    else:
-        slowdown = f"none: {measured['exclusion_reason']}"
-    outside = None
+        level = "" if mart is None else ": slow" if mart["is_slow"] else ": mildly slow" if mart["is_slow_15"] else ": stable"
+        slowdown = f"{num(measured['slowdown'])}{level}"
+        # equal ones by id
+        ordered = sorted((-row["slowdown"], row["drive_id"]) for row in hour.drives if row["slowdown"] is not None)
+        rank = f"{ordered.index((-measured['slowdown'], hour.drive)) + 1} of {len(ordered)}"
     if mart is None:
-        outside = "not a data drive" if not measured["is_data_drive"] else "the RAID group has too few data drives"
+        listed = "no: the RAID group has too few data drives" if measured["is_data_drive"] else "no: not a data drive"
+    else:
+        age = "age unknown" if mart["age_year"] is None else f"year {mart['age_year']} of its life"
+        listed = f"yes: kind {mart['kind']}, {age}"
     return block(
-        f"Drive {drive_hour.drive}, hour {when(drive_hour.at)} to {when(shifted(drive_hour.at, HOUR))} UTC, RAID group {drive_hour.group}",
-        facts(
-            [
-                ("slowdown S", slowdown),
-                ("latency_us", num(measured["latency_us"])),
-                ("median_latency_us", num(measured["median_latency_us"])),
-                ("tail rank", _tail_rank(drive_hour)),
-                (
-                    "in fct_drive_hours",
-                    f"no: {outside}" if outside else f"yes: kind {mart and mart['kind']}, {_age(drive_hour)}",
-                ),
-            ]
-        ),
+        f"Drive {hour.drive}, hour {when(hour.at)} to {when(shifted(hour.at, HOUR))} UTC, RAID group {hour.group}",
+        [
+            ("slowdown S", slowdown),
+            ("latency_us", num(measured["latency_us"])),
+            ("median_latency_us", num(measured["median_latency_us"])),
+            ("tail rank", rank),
+            ("in fct_drive_hours", listed),
+        ],
     )
 
 
-def _age(drive_hour: DriveHour) -> str:
-    """The year of its life, as the mart has it."""
-    year = drive_hour.mart["age_year"] if drive_hour.mart else None
-    return f"year {year} of its life" if year is not None else "age unknown"
-
-
-def _tail_rank(drive_hour: DriveHour) -> str | None:
-    """The place of its slowdown in the RAID-hour; equal ones by id."""
-    slowdown = drive_hour.measured["slowdown"]
-    if slowdown is None:
-        return None
-    ordered = sorted((-row["slowdown"], row["drive_id"]) for row in drive_hour.peers if row["slowdown"] is not None)
-    return f"{ordered.index((-slowdown, drive_hour.drive)) + 1} of {len(ordered)}"
-
-
-def _interval_block(drive_hour: DriveHour) -> str:
-    """The intervals the hour belongs to, at both thresholds."""
+def _interval_block(hour: DriveHour) -> str:
     intervals = fetch(
-        drive_hour.connection,
+        hour.connection,
         """
         select * from marts.fct_slowdown_intervals
         where drive_id = $drive and started_at <= $at and ended_at >= $at order by threshold desc
         """,
-        {"drive": drive_hour.drive, "at": drive_hour.at},
+        {"drive": hour.drive, "at": hour.at},
     )
     if not intervals:
         return "Slow intervals: the hour is in none"
-    rows = interval_rows(intervals)
-    return block("Slow intervals the hour belongs to", table(rows, interval_columns(rows)))
+    return block("Slow intervals the hour belongs to", intervals_table(intervals))
 
 
-def _computed_block(drive_hour: DriveHour) -> str:
+def _computed_block(hour: DriveHour) -> str:
     """Which file of the store and which publication the numbers are from."""
-    (publication,) = fetch(drive_hour.connection, "select * from marts.publication")
-    files = stored_files(drive_hour.warehouse, publication["publication_id"], "int_drive_hours", drive_hour.at.date())
+    (publication,) = fetch(hour.connection, "select * from marts.publication")
+    files = stored_files(hour.warehouse, publication["publication_id"], "int_drive_hours", hour.at.date())
     written_at = datetime.fromtimestamp(files[0].stat().st_mtime, UTC).replace(tzinfo=None, microsecond=0)
     return block(
         "Computed",
-        facts(
-            [
-                ("when", f"{when(written_at)} UTC, with the whole day"),
-                *(("file", path) for path in files),
-                ("published", f"{when(publication['published_at'])} UTC as {publication['publication_id']}"),
-            ]
-        ),
+        [
+            ("when", f"{when(written_at)} UTC, with the whole day"),
+            *(("file", path) for path in files),
+            ("published", f"{when(publication['published_at'])} UTC as {publication['publication_id']}"),
+        ],
     )

@@ -6,9 +6,9 @@ from datetime import datetime
 
 import duckdb
 
-from drivetail.ask.explain.records import PERIOD_COLUMNS, inventory_periods, nearby_events_block, period_rows
+from drivetail.ask.explain.records import PERIOD_COLUMNS, inventory_periods, nearby_events_block
 from drivetail.ask.explain.text import num, when
-from drivetail.console import block, facts, table_with_files
+from drivetail.console import block, table_with_files
 from engine.read import Row, fetch
 from engine.warehouse import Warehouse
 from ingest.raw.store import list_deliveries
@@ -16,8 +16,7 @@ from ingest.raw.store import list_deliveries
 
 def missing_blocks(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, drive: str, at: datetime) -> list[str]:
     """An hour without a row: who expected one, what the group did, and the nearest hours that exist."""
-    periods = inventory_periods(connection, [drive], at)
-    groups = {period["raid_group_id"] for period in periods[:1]}
+    periods = inventory_periods(connection, drive, at)
     (near,) = fetch(
         connection,
         """
@@ -28,22 +27,23 @@ def missing_blocks(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, 
         """,
         {"drive": drive, "at": at},
     )
+    title = f"Drive {drive} has no accepted row in hour {when(at)} UTC"
+    entries: list[tuple[str, object]] = []
+    groups = {period["raid_group_id"] for period in periods[:1]}
     pruned = _pruned(connection, drive, at)
     if pruned is not None:
-        groups |= {pruned["raid_group_id"]}
+        title = f"The row of drive {drive} in hour {when(at)} UTC was pruned, with the rows that its numbers were computed from"
+        entries.append(("reported", f"from {pruned['raid_group_id']}; {pruned['note']}"))
+        groups.add(pruned["raid_group_id"])
+    expected = "inventory does not place the drive in this hour"
     if periods:
         expected = f"inventory expects one from {periods[0]['raid_group_id']}, where it is {periods[0]['role']}"
-    else:
-        expected = "inventory does not place the drive in this hour"
-        groups = groups or {near["group_before"]} - {None}
-    entries: list[tuple[str, object]] = [("inventory", expected)]
-    if pruned is not None:
-        entries.insert(0, ("reported", f"from {pruned['raid_group_id']}; {pruned['note']}"))
-    for group in sorted(groups):
+    entries.append(("inventory", expected))
+    for group in sorted(groups or {near["group_before"]} - {None}):
         hours = fetch(connection, "select * from intermediate.int_raid_hours where raid_group_id = ? and hour_utc = ?", [group, at])
         counts = [f"{row['reporting_drive_count']} drives with a slowdown of N = {row['data_drive_count']} in this hour" for row in hours]
         entries.append((group, counts[0] if counts else "none of its drives has a row in this hour"))
-    outage = fetch(
+    outages = fetch(
         connection,
         """
         select * from marts.fct_unplug_episodes
@@ -51,22 +51,18 @@ def missing_blocks(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, 
         """,
         {"drive": drive, "at": at},
     )
-    for episode in outage:
+    for episode in outages:
         replugged = when(episode["replugged_at"]) if episode["replugged_at"] else "never replugged"
         entries.append(("unplugged", f"{when(episode['unplugged_at'])} to {replugged}"))
-    entries.append(("hour before", when(near["before"]) if near["before"] else "none"))
-    entries.append(("hour after", when(near["after"]) if near["after"] else "none"))
+    entries += [(f"hour {side}", when(near[side]) if near[side] else "none") for side in ("before", "after")]
     built = {row[0] for row in connection.execute("select distinct delivery_seq from raw.ingested_files").fetchall()}
     waiting = [delivery for delivery in list_deliveries(warehouse.root) if delivery.seq not in built and delivery.overlaps(at, at)]
     if waiting:
         entries.append(("not yet built", f"{len(waiting)} deliveries that hold this hour; run `drivetail build`"))
     nearest = near["before"] or near["after"]
-    title = f"Drive {drive} has no accepted row in hour {when(at)} UTC"
-    if pruned is not None:
-        title = f"The row of drive {drive} in hour {when(at)} UTC was pruned, with the rows that its numbers were computed from"
     return [
-        block(title, facts(entries)),
-        block("Inventory of this hour", table_with_files(period_rows(periods), PERIOD_COLUMNS)) if periods else "",
+        block(title, entries),
+        block("Inventory of this hour", table_with_files(periods, PERIOD_COLUMNS)) if periods else "",
         nearby_events_block(connection, drive, at),
         f'Nearest hour: drivetail explain {drive} "{when(nearest)}"' if nearest else "It has no accepted row in any hour",
     ]

@@ -2,83 +2,69 @@
 
 from __future__ import annotations
 
-import statistics
-
 from drivetail.ask.explain.drive_hour import DriveHour
-from drivetail.ask.explain.records import PERIOD_COLUMNS, period_rows
-from drivetail.ask.explain.text import median_text, num, right_aligned, when
-from drivetail.console import Columns, block, facts, table_with_files
+from drivetail.ask.explain.records import PERIOD_COLUMNS, inventory_periods
+from drivetail.ask.explain.text import num
+from drivetail.console import Columns, block, table_with_files
 from engine.read import Row
 
+COLUMNS: Columns = {
+    "  drive": "drive",
+    "role": "role",
+    "latency_us": ("latency_us", num),
+    "in the median": "in_median",
+    "S": ("slowdown", num),
+    "I/Os": "io_count",
+    "I/O bytes": ("io_size_bytes", num),
+    "coverage": ("coverage", num),
+    "row": "row_no",
+}
 
-def place_block(drive_hour: DriveHour) -> str:
+
+def place_block(hour: DriveHour) -> str:
     """Group, role and width."""
-    periods = drive_hour.periods.get(drive_hour.drive, [])
-    counted = drive_hour.period_that_counts(drive_hour.drive)
-    if counted is None:
-        role = "data: no inventory period covers the hour"
+    periods = inventory_periods(hour.connection, hour.drive, hour.at)
+    own = [period for period in periods if period["raid_group_id"] == hour.group]
+    if periods:
+        # the latest that names the row's group, else the latest
+        counted = (own or periods)[0]
+        span = "".join(f" {word} {counted[word]}" for word in ("from", "to") if counted[word] != "open")
+        role = f"{counted['role']}: by the inventory period of {counted['raid_group_id']}{span}"
     else:
-        since, until = counted["valid_from"], counted["valid_to"]
-        role = f"{counted['role']}: by the inventory period of {counted['raid_group_id']}"
-        role += (f" from {when(since)}" if since else "") + (f" to {when(until)}" if until else "")
-    named = {period["raid_group_id"] for period in periods}
-    group = f"{drive_hour.group}: its row names it"
-    if named and drive_hour.group not in named:
-        group += f"; inventory names {', '.join(sorted(named))}, and the row counts"
-    elif drive_hour.group in named:
+        role = "data: no inventory period covers the hour"
+    group = f"{hour.group}: its row names it"
+    if own:
         group += ", and so does inventory"
-    expected = [row for row in drive_hour.reported if row["inventory_raid_group_id"] == drive_hour.group and row["role"] == "data"]
-    unexpected = [row for row in drive_hour.reported if row["inventory_raid_group_id"] != drive_hour.group and row["is_data_drive"]]
-    absent = [row for row in drive_hour.silent if row["reports_from"] is not None]
-    missing = [row for row in drive_hour.silent if row["reports_from"] is None]
-    counts = {
-        "with a row and in inventory": expected,
-        "in inventory without a row": missing,
-        "with a row and not in inventory": unexpected,
-        "in inventory that report from another RAID group, not counted": absent,
-    }
-    terms = ", ".join(f"{len(drives)} {words}" for words, drives in counts.items() if drives)
+    elif periods:
+        group += f"; inventory names {', '.join(sorted({period['raid_group_id'] for period in periods}))}, and the row counts"
+    there = sum(bool(row["is_data_drive"]) for row in hour.drives)
+    missing = sum(not row["has_row"] and row["reports_from"] is None for row in hour.drives)
+    width = f"{hour.raid_hour['data_drive_count']} data drives: {there} with a row, {missing} in inventory without a row"
     return block(
         "RAID group and role",
-        facts([("RAID group", group), ("role", role), ("N", f"{drive_hour.raid_hour['data_drive_count']} data drives: {terms}")]),
-        table_with_files(period_rows(periods), PERIOD_COLUMNS) if periods else "",
+        [("RAID group", group), ("role", role), ("N", width)],
+        table_with_files(periods, PERIOD_COLUMNS) if periods else "",
     )
 
 
-def peers_block(drive_hour: DriveHour) -> str:
+def peers_block(hour: DriveHour) -> str:
     """Who was there, who is in the median, and the median."""
-    rows: list[Row] = []
-    for row in drive_hour.reported:
-        if not row["is_data_drive"]:
-            why = f"no: role {row['role']}"
-        elif not drive_hour.covers(row):
-            why = f"no: coverage below {num(row['min_coverage'])}"
-        else:
-            why = "yes" if row["latency_us"] is not None else "no: no I/O" if row["io_count"] == 0 else "no: no latency"
-        rows.append({**row, "in_median": why})
-    for row in drive_hour.silent:
-        why = f"no: reports from {row['reports_from']}" if row["reports_from"] else "no: no row in this hour"
-        nothing = dict.fromkeys(("latency_us", "slowdown", "io_count", "io_size_bytes", "coverage", "row_no", "file"))
-        rows.append({**nothing, **row, "in_median": why})
+    rows = [
+        {**row, "drive": ("> " if row["drive_id"] == hour.drive else "  ") + row["drive_id"], "in_median": _in_median(row)}
+        for row in hour.drives
+    ]
     rows.sort(key=lambda row: row["in_median"] != "yes")  # stable: by latency within
-    shown = [{**row, "drive": _marked(drive_hour, row["drive_id"])} for row in rows]
-    columns: Columns = {"  drive": "drive", "role": "role"}
-    columns |= right_aligned(shown, {"latency_us": "latency_us"})
-    columns["in the median"] = "in_median"
-    columns |= right_aligned(shown, {"S": "slowdown", "I/Os": "io_count", "I/O bytes": "io_size_bytes", "coverage": "coverage"})
-    columns["row"] = "row_no"
-    latencies = [row["latency_us"] for row in drive_hour.peers if row["latency_us"] is not None]
-    if drive_hour.raid_hour["is_valid"]:
-        median = f"median latency: {median_text(latencies)} us"
-        if statistics.median(latencies) != drive_hour.raid_hour["median_latency_us"]:
-            median += f"; the RAID-hour has {num(drive_hour.raid_hour['median_latency_us'])} us"
-    elif len(latencies) < drive_hour.fewest_peers:
-        median = f"{len(latencies)} latencies are fewer than {drive_hour.fewest_peers}: no valid median"
-    else:
-        median = f"median latency: {median_text(latencies)} us: nothing can be divided by it"
-    return block(f"The drives of {drive_hour.group} in this hour, by latency", table_with_files(shown, columns), median)
+    count = sum(row["in_median"] == "yes" for row in rows)
+    median = f"median latency of {count}: "
+    median += f"{num(hour.raid_hour['median_latency_us'])} us" if hour.raid_hour["is_valid"] else "not valid: they are too few, or it is 0"
+    return block(f"The drives of {hour.group} in this hour, by latency", table_with_files(rows, COLUMNS), median)
 
 
-def _marked(drive_hour: DriveHour, drive_id: str) -> str:
-    """The id, with a mark at the drive that is asked about."""
-    return ("> " if drive_id == drive_hour.drive else "  ") + drive_id
+def _in_median(row: Row) -> str:
+    if not row["has_row"]:
+        return f"no: reports from {row['reports_from']}" if row["reports_from"] else "no: no row in this hour"
+    if not row["is_data_drive"]:
+        return f"no: role {row['role']}"
+    if not row["is_peer"]:
+        return f"no: coverage below {num(row['min_coverage'])}"
+    return "yes" if row["latency_us"] is not None else "no: no I/O" if row["io_count"] == 0 else "no: no latency"

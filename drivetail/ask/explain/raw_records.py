@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime
+from itertools import takewhile
 from typing import Any
 
-from drivetail.ask.explain.drive_hour import DriveHour
+from drivetail.ask.explain.drive_hour import DriveHour, is_covered
 from drivetail.ask.explain.text import exact, when
 from drivetail.console import block, render
 from engine.read import Row
@@ -17,16 +18,6 @@ NOT_AS_DELIVERED = {
 }
 
 
-def _columns(record: Row) -> tuple[list[str], list[str]]:
-    """Columns of a drive-hour as delivered, besides its key, and how it was asked to be read.
-
-    Raw has them in this order, and then where a record came from (ingest/contract/fleet.py, whose types take 0.2 s to import).
-    """
-    names = list(record)
-    delivered, options = names[: names.index("collected_at") + 1], names[names.index("collected_at") + 1 : names.index("delivery_seq")]
-    return [name for name in delivered if name not in ("drive_id", "hour_utc")], options
-
-
 def _is_path(counted: Row, record: Row) -> bool:
     """Whether another device of the same host measured the drive too (int_drive_hours__identified adds paths up)."""
     (host, _, device), (other_host, _, other) = counted["drive_id"].partition("/"), record["drive_id"].partition("/")
@@ -35,7 +26,8 @@ def _is_path(counted: Row, record: Row) -> bool:
 
 def raw_block(drive_hour: DriveHour) -> str:
     """Every stored record side by side, and why one counts."""
-    contract, options = _columns(drive_hour.live)
+    # raw has what was delivered and how it was to be read before where it came from
+    names = [name for name in takewhile(lambda name: name != "delivery_seq", drive_hour.live) if name not in ("drive_id", "hour_utc")]
     live = [record for record in drive_hour.records if record["retired_as"] is None]
     headings = ["", "counts", *(["set aside"] * (len(live) - 1)), *(["retired"] * (len(drive_hour.records) - len(live)))]
     origin: list[list[Any]] = [
@@ -44,10 +36,10 @@ def raw_block(drive_hour: DriveHour) -> str:
         ["delivery", *(f"{record['delivery_seq']}, source {record['source']}" for record in drive_hour.records)],
         ["landed", *(when(record["ingested_at"]) for record in drive_hour.records)],
     ]
-    values = [[name, *(_written(record[name]) for record in drive_hour.records)] for name in (*contract, *options)]
+    values = [[name, *(_written(record[name]) for record in drive_hour.records)] for name in names]
     notes = [f"file {number}: {record['file']}" for number, record in enumerate(drive_hour.records, 1)]
     notes += [
-        f"row {record['row_no']} was retired by delivery {record['retired_by_delivery_seq']}: {_why_retired(drive_hour, record)}"
+        f"row {record['row_no']} was retired by delivery {record['retired_by_delivery_seq']}: {_why_retired(live[0], record)}"
         for record in drive_hour.records
         if record["retired_as"] is not None
     ]
@@ -72,23 +64,16 @@ def _written(value: object) -> str:
 
 
 def _why_aside(counts: Row, record: Row) -> str:
-    """Why another record of the drive-hour, by another name or from another source, counts."""
-    if not DriveHour.covers(record) and DriveHour.covers(counts):
+    if not is_covered(record) and is_covered(counts):
         return f"its coverage {exact(record['coverage'])} is below the {exact(record['min_coverage'])}, the least that counts"
     if record["source"] != counts["source"]:
         return f"source {counts['source']} takes precedence over {record['source']}"
     return f"row {counts['row_no']} saw more of the hour, or was sent later"
 
 
-def _why_retired(drive_hour: DriveHour, record: Row) -> str:
-    """The first column, in the order that decides a conflict, in which the record that counts is the greater."""
-    contract, options = _columns(record)
-    for name in ("collected_at", *contract[:-1], *options):
-        if record[name] != drive_hour.live[name]:
-            reason = f"its {name} {_written(record[name])} against {_written(drive_hour.live[name])}"
-            if name == "collected_at":
-                return f"{record['retired_as']}, the latest one counts: {reason}"
-            if name in options:
-                return f"{record['retired_as']}, equal in every column, so the one with the greater option counts: {reason}"
-            return f"{record['retired_as']}, sent at the same time, so the first greater column decides: {reason}"
-    return str(record["retired_as"])
+def _why_retired(counts: Row, record: Row) -> str:
+    """Why another record of the same drive and source counts."""
+    if record["collected_at"] == counts["collected_at"]:
+        return f"{record['retired_as']}: sent at the same time, so the one that is greater in the first column that differs counts"
+    sent, later = (_written(row["collected_at"]) for row in (record, counts))
+    return f"{record['retired_as']}, the latest one counts: its collected_at {sent} against {later}"

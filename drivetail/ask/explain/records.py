@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import duckdb
 
-from drivetail.ask.explain.text import right_aligned, when
-from drivetail.console import Columns, block, table_with_files
+from drivetail.ask.explain.text import num, when
+from drivetail.console import Columns, block, table, table_with_files
 from engine.read import Row, fetch
 from engine.thresholds import variables
 from ingest.sources import SELF_NAMED_SOURCES
@@ -61,6 +60,20 @@ EVENT_COLUMNS: Columns = {
     "row": "row_no",
 }
 
+INTERVAL_COLUMNS: Columns = {
+    "from": ("started_at", when),
+    "last hour": ("ended_at", when),
+    "threshold": ("threshold", num),
+    "hours": "interval_hours",
+    "first S": ("first_slowdown", num),
+    "max S": ("max_slowdown", num),
+    "mean S": ("mean_slowdown", num),
+    "severity": "severity",
+    "cut off": "cut_off",
+    "RAID group": "raid_group_id",
+    "unplugged": ("unplugged_at", when),
+}
+
 
 def precedence(aspect: str) -> list[str]:
     """Sources in the order in which the models believe them; those whose records name drives themselves stand together."""
@@ -71,27 +84,21 @@ def precedence(aspect: str) -> list[str]:
     ]
 
 
-def inventory_periods(connection: duckdb.DuckDBPyConnection, drives: Sequence[str], at: datetime | None = None) -> list[Row]:
-    """Inventory periods of some drives with file and row, latest first; `at`: only those that cover this hour."""
-    covering = "and placed.from_hour_utc <= $at and placed.to_hour_utc > $at" if at else ""
-    parameters: dict[str, object] = {"drives": list(drives), "at": at} if at else {"drives": list(drives)}
-    return fetch(
+def inventory_periods(connection: duckdb.DuckDBPyConnection, drive: str, at: datetime | None = None) -> list[Row]:
+    """Inventory periods of a drive with file and row, latest first; `at`: only those that cover this hour."""
+    found = fetch(
         connection,
         f"""
         with delivered as ({LIVE_RAW.format(kind="drives")})
         select placed.*, delivered.delivery_seq, delivered.row_no, delivered.file, delivered.collected_at
         from intermediate.int_drives__periods as placed
         inner join delivered on placed.drive_id = delivered.drive_id and placed.valid_from is not distinct from delivered.valid_from
-        where placed.drive_id in (select unnest($drives)) {covering}
-        order by placed.drive_id, placed.valid_from desc nulls last
+        where placed.drive_id = $drive and ($at is null or (placed.from_hour_utc <= $at and placed.to_hour_utc > $at))
+        order by placed.valid_from desc nulls last
         """,
-        parameters,
+        {"drive": drive, "at": at},
     )
-
-
-def period_rows(periods: list[Row]) -> list[Row]:
-    """Inventory periods as PERIOD_COLUMNS show them."""
-    return [{**period, "from": when(period["valid_from"]), "to": when(period["valid_to"])} for period in periods]
+    return [{**period, "from": when(period["valid_from"]), "to": when(period["valid_to"])} for period in found]
 
 
 def drive_events(
@@ -140,18 +147,9 @@ def shifted(instant: datetime, span: timedelta) -> datetime:
         return instant
 
 
-def interval_columns(rows: list[Row]) -> Columns:
-    """Columns for the rows of `interval_rows`, which it changes: numbers are put to the right."""
-    columns: Columns = {"from": ("started_at", when), "last hour": ("ended_at", when)}
-    columns |= right_aligned(rows, {"threshold": "threshold", "hours": "interval_hours"})
-    columns |= right_aligned(rows, {"first S": "first_slowdown", "max S": "max_slowdown", "mean S": "mean_slowdown"})
-    return columns | {"severity": "severity", "cut off": "cut_off", "RAID group": "raid_group_id", "unplugged": ("unplugged_at", when)}
-
-
-def interval_rows(intervals: list[Row]) -> list[Row]:
-    """Slow intervals as a table shows them, with the sides on which each is cut off."""
-
-    def cut_off(row: Row) -> str:
-        return " and ".join(side for side, is_cut in (("before", row["is_left_censored"]), ("after", row["is_right_censored"])) if is_cut)
-
-    return [{**row, "cut_off": cut_off(row)} for row in intervals]
+def intervals_table(intervals: list[Row], count: int | None = None) -> str:
+    """Slow intervals, with the sides on which each is cut off."""
+    for row in intervals:
+        sides = (("before", row["is_left_censored"]), ("after", row["is_right_censored"]))
+        row["cut_off"] = " and ".join(side for side, is_cut in sides if is_cut)
+    return table(intervals, INTERVAL_COLUMNS, count)

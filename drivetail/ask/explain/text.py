@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import math
-import statistics
-from collections.abc import Sequence
 from datetime import datetime
-
-from drivetail.console import Columns
-from engine.read import Row
 
 DIGITS = 6
 """Significant digits of a computed number; `--format json` has all."""
@@ -32,24 +27,3 @@ def when(instant: datetime | None) -> str:
     if instant is None:
         return "open"
     return instant.isoformat(" ", "minutes" if instant.replace(second=0, microsecond=0) == instant else "seconds")
-
-
-def median_text(values: Sequence[float]) -> str:
-    """How the median of some values comes about: `the 2nd of 3 = 10`, `(9 + 11) / 2 = 10`."""
-    ordered = sorted(values)
-    half, is_odd = divmod(len(ordered), 2)
-    if is_odd:
-        return f"the middle one of {len(ordered)} = {num(ordered[half])}"
-    return f"the middle two of {len(ordered)}: ({num(ordered[half - 1])} + {num(ordered[half])}) / 2 = {num(statistics.median(ordered))}"
-
-
-def right_aligned(rows: list[Row], headings: dict[str, str]) -> Columns:
-    """Columns of numbers, put to the right: changes the rows, returns heading -> key."""
-    columns: Columns = {}
-    for heading, key in headings.items():
-        written = [value if isinstance(value, str) else "" if value is None else num(value) for value in (row[key] for row in rows)]
-        width = max([len(heading), *map(len, written)])
-        for row, text in zip(rows, written, strict=True):
-            row[key] = text.rjust(width)
-        columns[heading.rjust(width)] = key
-    return columns
