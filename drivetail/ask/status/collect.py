@@ -42,7 +42,7 @@ def collect_status(warehouse: Warehouse, now: datetime | None = None) -> Status:
             collect_landed(status, raw, deliveries, read_past(warehouse))
             collect_unbuilt(status, raw, deliveries, built)
             collect_turned_away(status, raw)
-            find_problems(status, raw, deliveries, built)
+            status.problems = list(find_problems(status, raw, deliveries, built))
     except duckdb.Error as error:
         raise QueryError(f"{warehouse.raw}: cannot be read ({first_line(error)}); raw files never change, restore the one named") from error
     return status

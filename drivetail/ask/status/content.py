@@ -66,7 +66,6 @@ class Status:
     custom_failures: list[str] = field(default_factory=list)
 
     def to_json(self) -> str:
-        """The same content as the text, as one JSON object."""
 
         def plain(value: object) -> str:
             return value.isoformat() if isinstance(value, datetime) else str(value)

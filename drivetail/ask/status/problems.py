@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Iterator
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -41,70 +42,44 @@ AHEAD = timedelta(days=1)
 """How far the last hour may be ahead of this machine's clock: a time zone taken for UTC is less."""
 
 
-def find_problems(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: list[Delivery], built: set[int] | None) -> None:
+def find_problems(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: list[Delivery], built: set[int] | None) -> Iterator[str]:
     """Problems that need an operator, most urgent first."""
     if status.lost_deliveries:
-        status.problems.append(lost_sentence(Path(status.warehouse) / "raw", status.lost_deliveries))
+        yield lost_sentence(Path(status.warehouse) / "raw", status.lost_deliveries)
     if built is None:
-        status.problems.append(status.publication["message"])
-    else:
-        late = status.unbuilt["late_count"]
-        if late:
-            sentence = (
-                f"{counted_noun(late, 'delivery', 'deliveries')} landed more than {duration(UNBUILT_AFTER / HOUR)} ago and "
-                f"no build has taken {'it' if late == 1 else 'them'} in: run `drivetail build`"
-            )
-            status.problems.append(sentence)
-    status.problems += _quarantine_problems(status)
-    status.problems += _counting_problems(status, raw)
-    status.problems += _feed_problems(status, raw, deliveries, built)
-    status.problems += _clock_problems(status)
-    stopped = (status.freshness or {}).get("stopped_group_count", 0)
-    if status.freshness and stopped:
-        rows = status.freshness["lagging_groups"]["rows"][:stopped]
-        names = ", ".join(f"{row['raid_group_id']} ({duration(row['lag_hours'])} behind the fleet)" for row in rows[:NAMED])
+        yield status.publication["message"]
+    elif late := status.unbuilt["late_count"]:
+        landed = f"{counted_noun(late, 'delivery', 'deliveries')} landed more than {duration(UNBUILT_AFTER / HOUR)} ago"
+        yield f"{landed} and no build has taken {'it' if late == 1 else 'them'} in: run `drivetail build`"
+    if status.quarantined["count"]:
+        row, others = status.quarantined["rows"][0], status.quarantined["count"] - 1
+        held = f"quarantine {row['number']}, {counted_noun(len(row['files']), 'file')} of source {row['source']} held since"
+        more = f"; {counted_noun(others, 'more delivery', 'more deliveries')} quarantined after it" if others else ""
+        yield f"{held} {to_minute(row['quarantined_at'])}: {in_short(row['reasons'])}; `{row['release']}` or `{row['drop']}`{more}"
+    yield from _counting_problems(status, raw)
+    yield from _feed_problems(status, raw, deliveries, built)
+    last = (status.window or {}).get("last_hour_utc")
+    if last is not None and last > status.at + AHEAD:
+        yield (
+            f"the last hour published, {to_minute(last)}, is {duration((last - status.at) / HOUR)} ahead of this machine's clock: "
+            "correct the clock that is wrong, the sender's or this one's (docs/runbooks/clock.md)"
+        )
+    if status.freshness and (stopped := status.freshness["stopped_group_count"]):
+        rows = status.freshness["lagging_groups"]["rows"][: min(stopped, NAMED)]
+        names = ", ".join(f"{row['raid_group_id']} ({duration(row['lag_hours'])} behind the fleet)" for row in rows)
         more = f" and {human(stopped - NAMED)} more" if stopped > NAMED else ""
-        sentence = f"{counted_noun(stopped, 'RAID group')} stopped reporting: {names}{more}"
-        status.problems.append(sentence)
+        yield f"{counted_noun(stopped, 'RAID group')} stopped reporting: {names}{more}"
     unreadable = [
         row for row in status.unreadable_files["rows"] if not row["is_replaced"] and status.at - row["ingested_at"] < UNREADABLE_FOR
     ]
     if unreadable:
         others = f" (and {counted_noun(len(unreadable) - 1, 'other')})" if len(unreadable) > 1 else ""
-        sentence = f"{unreadable[0]['file']} could not be read: {unreadable[0]['note']}{others}; send it again"
-        status.problems.append(sentence)
-    status.problems += status.custom_failures
-    last = status.landed["last_delivery"]
-    if last and last["rows_rejected"] > REJECTED_SHARE * last["rows_delivered"]:
-        sentence = (
-            f"delivery {last['delivery_seq']}: {human(last['rows_rejected'])} of {human(last['rows_delivered'])} rows were rejected, "
-            f"more than {REJECTED_SHARE:.0%}"
-        )
-        status.problems.append(sentence)
-
-
-def _clock_problems(status: Status) -> list[str]:
-    """Hours that have not come yet: a sender's clock is wrong, or this machine's."""
-    last = (status.window or {}).get("last_hour_utc")
-    if last is None or last <= status.at + AHEAD:
-        return []
-    return [
-        f"the last hour published, {to_minute(last)}, is {duration((last - status.at) / HOUR)} ahead of this machine's clock: "
-        "correct the clock that is wrong, the sender's or this one's (docs/runbooks/clock.md)"
-    ]
-
-
-def _quarantine_problems(status: Status) -> list[str]:
-    """The delivery held longest, and how many others wait."""
-    if not status.quarantined["count"]:
-        return []
-    row, others = status.quarantined["rows"][0], status.quarantined["count"] - 1
-    sentence = (
-        f"quarantine {row['number']}, {counted_noun(len(row['files']), 'file')} of source {row['source']} held since "
-        f"{to_minute(row['quarantined_at'])}: {in_short(row['reasons'])}; `{row['release']}` or `{row['drop']}`"
-        + (f"; {counted_noun(others, 'more delivery', 'more deliveries')} quarantined after it" if others else "")
-    )
-    return [sentence]
+        yield f"{unreadable[0]['file']} could not be read: {unreadable[0]['note']}{others}; send it again"
+    yield from status.custom_failures
+    delivery = status.landed["last_delivery"]
+    if delivery and delivery["rows_rejected"] > REJECTED_SHARE * delivery["rows_delivered"]:
+        rejected = f"{human(delivery['rows_rejected'])} of {human(delivery['rows_delivered'])} rows were rejected"
+        yield f"delivery {delivery['delivery_seq']}: {rejected}, more than {REJECTED_SHARE:.0%}"
 
 
 def _counting_problems(status: Status, raw: duckdb.DuckDBPyConnection) -> list[str]:
@@ -130,12 +105,11 @@ def _counting_problems(status: Status, raw: duckdb.DuckDBPyConnection) -> list[s
     return [f"counts do not add up: {sentence}; restore {status.warehouse}/raw from a copy" for sentence in found]
 
 
-def _feed_problems(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: list[Delivery], built: set[int] | None) -> list[str]:
+def _feed_problems(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: list[Delivery], built: set[int] | None) -> Iterator[str]:
     """Whether newer hours should be here. Only live telemetry can be late: a fleet of another year, loaded today, is not."""
     ingested_at = {row["delivery_seq"]: row["ingested_at"] for row in fetch(raw, DELIVERIES)}
     came = [(ingested_at[d.seq], d.last_hour, d.seq) for d in deliveries if d.last_hour is not None and d.seq in ingested_at]
     live = [(at, hour) for at, hour, _ in came if -2 * HOUR <= at - hour - HOUR <= LIVE_WITHIN]
-    found: list[str] = []
     if live:
         times = sorted(at for at, _ in live)[-25:]
         gaps = [(later - earlier).total_seconds() for earlier, later in pairwise(times)]
@@ -144,20 +118,13 @@ def _feed_problems(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: l
         last = max(hour for _, hour in live)
         age = status.at - last - HOUR
         if age > allowed:
-            sentence = (
-                f"no hour after {to_minute(last)} has landed for {duration(age / HOUR)}; one was due within {duration(allowed / HOUR)}"
-            )
-            found.append(sentence)
+            yield f"no hour after {to_minute(last)} has landed for {duration(age / HOUR)}; one was due within {duration(allowed / HOUR)}"
     newest = status.publication.get("last_hour_utc")
     recent = [hour for at, hour, seq in came if seq in (built or ()) and status.at - at < timedelta(days=1)]
     if recent and (newest is None or max(recent) - newest > VALID_WITHIN):
-        sentence = (
-            f"hours up to {to_minute(max(recent))} landed within the last day and are built, but "
-            + (f"the last valid RAID-hour is {to_minute(newest)}" if newest else "no RAID-hour is valid")
-            + f": {_why_not_valid(status)}"
-        )
-        found.append(sentence)
-    return found
+        valid = f"the last valid RAID-hour is {to_minute(newest)}" if newest else "no RAID-hour is valid"
+        landed = f"hours up to {to_minute(max(recent))} landed within the last day and are built"
+        yield f"{landed}, but {valid}: {_why_not_valid(status)}"
 
 
 def _why_not_valid(status: Status) -> str:

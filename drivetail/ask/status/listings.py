@@ -1,0 +1,166 @@
+"""The listings of a status that are relations of the publication: what each selects, and how the text shows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from drivetail.console import Columns
+from report.words import duration, human
+
+DRIVE: Columns = {"drive": "drive_id", "RAID group": "raid_group_id"}
+HOURS: Columns = {"first hour": "first_hour_utc", "last hour": "last_hour_utc"}
+BEHIND: Columns = {"last hour": "last_hour_utc", "behind": ("lag_hours", duration)}
+
+SPAN = "(hours from {first_hour} on, the last {status_window_days} days of the fleet)"
+NO_SHARED_SERIAL = "drive_id not in (select unnest(string_split(devices, ', ')) from status.fct_shared_serials where devices is not null)"
+
+SHOWN = 10
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A query and the order of its rows; for the text a title, the columns, a line above the rows and one below them.
+
+    The title and the line above may name thresholds, the fleet's `last_hour` and the `first_hour` that was looked at; the line below its
+    first row's columns.
+    """
+
+    title: str
+    query: str
+    order: str
+    columns: Columns
+    above: str = ""
+    below: str = ""
+
+
+def in_short(names: str) -> str:
+    """The first of some names, and how many more there are."""
+    named = names.split(", ")
+    return ", ".join(named[:SHOWN]) + (f" and {human(len(named) - SHOWN)} more" if len(named) > SHOWN else "")
+
+
+LAGGING = Listing(
+    "RAID groups more than {lagging_hours:g} h behind the fleet's last hour, {last_hour}",
+    "select raid_group_id, drive_count, last_hour_utc, lag_hours, is_stopped from status.fct_raid_group_freshness where is_lagging",
+    "is_stopped desc, last_hour_utc desc nulls last, raid_group_id",
+    {"RAID group": "raid_group_id", "drives": "drive_count", **BEHIND},
+    above="(without a last hour: inventory names the group, but none of its rows ever arrived)",
+)
+
+LISTINGS = {
+    "freshness": {
+        "lagging_groups": LAGGING,
+        "silent_drives": Listing(
+            "Drives of the inventory without a row in their RAID group's last {silent_hours:g} h",
+            """
+            select drive_id, raid_group_id, role, last_hour_utc, group_last_hour_utc, lag_hours
+            from status.fct_drive_freshness where is_silent
+            """,
+            "last_hour_utc desc nulls last, drive_id",
+            {**DRIVE, "role": "role", **BEHIND},
+            above="(without a last hour: it never reported)",
+        ),
+        "drives_without_inventory": Listing(
+            "Drives with rows but no inventory, which count as data drives",
+            f"""
+            select drive_id, raid_group_id, first_hour_utc, last_hour_utc
+            from status.fct_drive_freshness where not has_inventory and last_hour_utc is not null and {NO_SHARED_SERIAL}
+            """,
+            "drive_id",
+            {**DRIVE, **HOURS},
+        ),
+    },
+    "inventory": {
+        "contradictions": Listing(
+            "Drives whose rows name another RAID group than inventory; the rows count",
+            "from status.fct_inventory_contradictions",
+            "last_hour_utc desc, hours desc, drive_id, raid_group_id, inventory_raid_group_id",
+            {**DRIVE, "by inventory": "inventory_raid_group_id", "hours": "hours", **HOURS},
+            above=SPAN,
+        ),
+        "unjudged_hosts": Listing(
+            "Hosts with drives that are not judged, or of no known kind",
+            "from status.fct_unjudged_hosts",
+            "drive_count desc, host, reason",
+            {"host": "host", "why": "reason", "drives": "drive_count", "which": ("drives", in_short)},
+            above="(behind a RAID controller the kernel sees the logical drive: no source here can show the drives behind it)",
+        ),
+        "unnamed_drives": Listing(
+            "Drives known by their device only",
+            f"""
+            select drive_id, current_raid_group_id as raid_group_id, first_hour_utc, last_hour_utc from marts.dim_drives
+            where last_hour_utc is not null and (drive_id like '%/%' or drive_id like 'wwn:%') and {NO_SHARED_SERIAL}
+            """,
+            "last_hour_utc desc, drive_id",
+            {**DRIVE, **HOURS},
+            above="(ingest lsblk or smartctl of the host, or say it with `drivetail map`)",
+        ),
+        "guessed_groups": Listing(
+            "Drives whose RAID group is only their host",
+            """
+            select drive_id, current_raid_group_id as raid_group_id, last_hour_utc
+            from marts.dim_drives where is_group_guessed and last_hour_utc is not null
+            """,
+            "raid_group_id, drive_id",
+            {**DRIVE, "last hour": "last_hour_utc"},
+            above="(run deploy/membership.sh on the host: POSIX shell, no Python; or say it with `drivetail map`)",
+        ),
+        "unknown_kinds": Listing(
+            "Drives of unknown kind, compared with each other, or with an array of one known kind",
+            "from status.fct_unknown_kinds",
+            "raid_group_id, drive_id",
+            {**DRIVE, "last hour": "last_hour_utc"},
+            above="(ingest lsblk or smartctl of the host, give --kind, or say it with `drivetail map`)",
+        ),
+        "mixed_groups": Listing(
+            "RAID groups of several kinds of drives, each kind compared among itself",
+            "from status.fct_mixed_raid_groups",
+            "named_raid_group_id, raid_group_id",
+            {"named": "named_raid_group_id", "compared as": "raid_group_id", "kind": "peer_kind", "drives": "drive_count"},
+            above="(fewer than {fewest_drives:g} drives are compared with nothing)",
+        ),
+        "shared_serials": Listing(
+            "Serials that several devices share, so that they name none",
+            r"""
+            select *, regexp_replace(coalesce(split_part(devices, ', ', 1), 'HOST/DEVICE'), '/([^/]*)$', ',\1') as example
+            from status.fct_shared_serials
+            """,
+            "device_count desc, serial",
+            {"serial": "serial", "devices": "devices", "why": "reason"},
+            below="(each goes by HOST/DEVICE; to name one, give `drivetail map` a CSV file with a row for it, such as)\n"
+            "host,device,drive_id\n{example},ITS-OWN-SERIAL",
+        ),
+        "disagreements": Listing(
+            "Sources disagree",
+            "from status.fct_inventory_disagreements",
+            "drive_id, attribute",
+            {"drive": "drive_id", "attribute": "attribute", "believed": "believed", "said": "said"},
+        ),
+    },
+    "window": {
+        "groups_with_gaps": Listing(
+            "RAID groups with hours missing or without a valid median",
+            "select * from status.fct_recent_raid_groups where missing_hours > 0 or hours_without_median > 0",
+            "missing_hours desc, hours_without_median desc, raid_group_id",
+            {"RAID group": "raid_group_id", "hours": "hours", "missing": "missing_hours", "no median": "hours_without_median", **HOURS},
+            above=SPAN,
+        ),
+        "drives_with_gaps": Listing(
+            "Drives without a row in hours that their RAID group has",
+            """
+            select drive_id, raid_group_id, first_hour_utc, last_hour_utc, hours, missing_hours
+            from status.fct_recent_drives where missing_hours > 0
+            """,
+            "missing_hours desc, drive_id",
+            {**DRIVE, "hours": "hours", "missing": "missing_hours", **HOURS},
+            above=SPAN,
+        ),
+        "paths": Listing(
+            "Drives of several paths, added up",
+            "from status.fct_recent_paths",
+            "path_hours desc, drive_id",
+            {"drive": "drive_id", "host": "host", "devices": "device", "hours added": "path_hours"},
+        ),
+    },
+}
+"""The listings of each part of a status, which `Status` describes, in the order of the text."""
