@@ -6,7 +6,6 @@ drives, not those that another alert stands for, and with `report_once` none twi
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
@@ -14,7 +13,7 @@ from datetime import datetime, timedelta
 import duckdb
 
 from drivetail.ask.decisions import DISMISS, Decision, latest_decisions
-from drivetail.console import Columns, as_csv, known, table
+from drivetail.console import Columns, known, table
 from engine.read import Row, fetch, publication_of
 from engine.warehouse import Warehouse
 from ingest.contract.values import utc_now
@@ -29,6 +28,49 @@ PLACES = ("host", "enclosure")
 """Places that drives share: they may be slow for long while others join them a second time."""
 
 MAX_DRIVES_NAMED = 6
+
+LISTS = ("drives", "members", "peers", "dismissed_by")
+
+OPEN = """
+with alerts as (
+    select * from marts.fct_slow_alerts
+    where cleared_at is null or part_of in (select alert_id from marts.fct_slow_alerts where cleared_at is null)
+),
+parts as (
+    select
+        alerts.part_of as alert_id, list(distinct alerts.subject_id) as drives,
+        list(
+            {
+                'drive_id': alerts.subject_id, 'host': drives.host, 'device': drives.device, 'slot': drives.slot,
+                'enclosure': drives.enclosure, 'model': drives.model, 'slow_hours': alerts.slow_hours,
+                'median_slowdown': alerts.median_slowdown
+            }
+            order by alerts.slow_hours desc, alerts.subject_id
+        ) filter (alerts.reason = 'acute') as members
+    from alerts
+    left join marts.dim_drives as drives on alerts.subject_id = drives.drive_id
+    where alerts.part_of is not null
+    group by alerts.part_of
+),
+of_groups as (
+    select current_raid_group_id, list(drive_id) as drives from marts.dim_drives
+    where current_raid_group_id in (select subject_id from alerts where subject_type = 'raid_group')
+    group by current_raid_group_id
+)
+select
+    alerts.* exclude (cleared_at), drives.kind, drives.model, drives.host, drives.device, drives.enclosure, drives.slot,
+    coalesce(drives.is_group_guessed, raid_groups.is_guessed) as is_group_guessed,
+    list_sort(coalesce(of_groups.drives, parts.drives, [alerts.subject_id])) as drives,
+    coalesce(parts.members, []) as members
+from alerts
+left join marts.dim_drives as drives on alerts.subject_type = 'drive' and alerts.subject_id = drives.drive_id
+left join marts.dim_raid_groups as raid_groups on alerts.subject_type = 'raid_group' and alerts.subject_id = raid_groups.raid_group_id
+left join of_groups on alerts.subject_type = 'raid_group' and alerts.subject_id = of_groups.current_raid_group_id
+left join parts on alerts.alert_id = parts.alert_id
+where alerts.cleared_at is null
+order by coalesce(alerts.reopened_at, alerts.raised_at) desc, alerts.subject_type, alerts.subject_id
+"""
+"""The open alerts, with the drives that each is about and, of an incident, each of its drives."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +109,9 @@ class Alert:
     enclosure: str | None
     slot: str | None
     is_group_guessed: bool | None
-    drives: tuple[str, ...] = ()
-    members: tuple[Row, ...] = ()
-    peers: tuple[Row, ...] = ()
+    drives: Sequence[str] = ()
+    members: Sequence[Row] = ()
+    peers: Sequence[Row] = ()
     dismissed_by: Decision | None = None
 
     @property
@@ -80,7 +122,6 @@ class Alert:
 
     @property
     def check(self) -> str:
-        """Advice where to look, a sentence."""
         if self.reason == "together":
             shared = "load, HBA, cables, power and cooling" if self.subject_type == "host" else "expander, cables, power and cooling"
             return f"Look at what these {self.drive_count} drives share: {shared}"
@@ -114,9 +155,10 @@ class Alert:
         """When it became true, or became so again after it had been over (UTC)."""
         return self.reopened_at or self.raised_at
 
-    def to_json(self) -> Record:
-        """Every field, the sentences among them."""
-        return {**asdict(self), "subject": self.subject, "check": self.check}
+    def to_row(self, *, with_lists: bool = True) -> Row:
+        """Every field, the sentences among them; without lists those that have one value."""
+        row = {**asdict(self), "subject": self.subject, "check": self.check}
+        return row if with_lists else {name: value for name, value in row.items() if name not in LISTS}
 
 
 def open_alerts(warehouse: Warehouse, *, with_all: bool = False, now: datetime | None = None) -> list[Alert]:
@@ -125,48 +167,43 @@ def open_alerts(warehouse: Warehouse, *, with_all: bool = False, now: datetime |
     with_all: also those of dismissed drives, and of drives that an alert of their host or enclosure stands for.
     Raises: QueryError when there is no publication or it cannot be read.
     """
+    return published_alerts(warehouse, with_all=with_all, now=now)[1]
+
+
+def published_alerts(warehouse: Warehouse, *, with_all: bool = False, now: datetime | None = None) -> tuple[str, list[Alert]]:
+    """The same after the id of the publication."""
     with publication_of(warehouse) as connection:
-        alerts = _judged(warehouse, _fetch_open(connection), now)
-        return _with_peers(connection, [alert for alert in alerts if with_all or _is_shown(alert)])
-
-
-@dataclass(frozen=True)
-class Shown:
-    """The open alerts of a publication that are shown, latest first."""
-
-    publication_id: str
-    alerts: tuple[Alert, ...]
-
-
-def shown_alerts(warehouse: Warehouse, *, now: datetime | None = None) -> Shown:
-    """The open alerts to report. Raises: QueryError when there is no publication or it cannot be read."""
-    with publication_of(warehouse) as connection:
-        alerts = [alert for alert in _judged(warehouse, _fetch_open(connection), now) if _is_shown(alert)]
         ((publication_id,),) = connection.execute("select publication_id from marts.publication").fetchall()
-        return Shown(publication_id, tuple(_with_peers(connection, alerts)))
+        alerts = _judged(warehouse, [Alert(**row) for row in fetch(connection, OPEN)], now)
+        return publication_id, _with_peers(connection, [alert for alert in alerts if with_all or _is_shown(alert)])
 
 
 def report_once(
-    warehouse: Warehouse, shown: Shown, tell: Callable[[list[Alert]], object] | None, *, receiver: str | None = None
+    warehouse: Warehouse,
+    published: tuple[str, list[Alert]],
+    tell: Callable[[list[Alert]], object] | None,
+    *,
+    receiver: str | None = None,
 ) -> list[Alert]:
-    """The alerts that were not reported to the receiver before; from now on they count as reported.
+    """The published alerts that were not reported to the receiver before; from now on they count as reported.
 
     tell: called with them (if there are any) before they count as reported. When it fails, or the process dies in it, they are new again.
     receiver: name of a receiver; None is the terminal. Calls at the same time wait for each other: each alert is returned by one of them.
     """
+    publication_id, alerts = published
     register = Register(warehouse.raw, "alerts")
     with register.locked():
         said = [record for record in register.read() if record.get("receiver") == receiver]
-        fresh = [alert for alert in shown.alerts if not any(_is_same(alert, record) for record in said)]
+        fresh = [alert for alert in alerts if not any(_is_same(alert, record) for record in said)]
         if tell is not None and fresh:
             tell(fresh)
-        register.append([_said(alert, utc_now(), shown.publication_id, receiver) for alert in fresh])
+        register.append([_said(alert, utc_now(), publication_id, receiver) for alert in fresh])
     return fresh
 
 
 def new_alerts(warehouse: Warehouse, tell: Callable[[list[Alert]], object] | None = None, *, now: datetime | None = None) -> list[Alert]:
     """The open alerts that were not shown on the terminal before, as `report_once` has it."""
-    return report_once(warehouse, shown_alerts(warehouse, now=now), tell)
+    return report_once(warehouse, published_alerts(warehouse, now=now), tell)
 
 
 def _said(alert: Alert, at: datetime, publication_id: str, receiver: str | None) -> Record:
@@ -190,51 +227,7 @@ def _is_same(alert: Alert, said: Record) -> bool:
     return alert.subject_type not in PLACES and alert.first_slow_hour_utc <= last and first <= alert.last_slow_hour_utc
 
 
-def _fetch_open(connection: duckdb.DuckDBPyConnection) -> list[Alert]:
-    rows = fetch(
-        connection,
-        """
-        select
-            alerts.*, drives.kind, drives.model, drives.host, drives.device, drives.enclosure, drives.slot,
-            coalesce(drives.is_group_guessed, raid_groups.is_guessed) as is_group_guessed
-        from marts.fct_slow_alerts as alerts
-        left join marts.dim_drives as drives on alerts.subject_type = 'drive' and alerts.subject_id = drives.drive_id
-        left join marts.dim_raid_groups as raid_groups
-            on alerts.subject_type = 'raid_group' and alerts.subject_id = raid_groups.raid_group_id
-        where alerts.cleared_at is null or alerts.part_of in (select alert_id from marts.fct_slow_alerts where cleared_at is null)
-        order by coalesce(alerts.reopened_at, alerts.raised_at) desc, alerts.subject_type, alerts.subject_id
-        """,
-    )
-    of_groups = fetch(
-        connection,
-        """
-        select current_raid_group_id, list(drive_id) as drives from marts.dim_drives
-        where current_raid_group_id in (select unnest($groups)) group by current_raid_group_id
-        """,
-        {"groups": [row["subject_id"] for row in rows if row["subject_type"] == "raid_group"]},
-    )
-    drives_of = {row["current_raid_group_id"]: row["drives"] for row in of_groups}
-    members = {row["alert_id"]: set(drives_of.get(row["subject_id"], ())) for row in rows if row["subject_type"] == "raid_group"}
-    beneath: dict[str, list[Row]] = {}
-    for row in rows:
-        if row["part_of"] is not None:
-            members.setdefault(row["part_of"], set()).add(row["subject_id"])
-            if row["reason"] == "acute":
-                shown = ("host", "device", "slot", "enclosure", "model", "slow_hours", "median_slowdown")
-                beneath.setdefault(row["part_of"], []).append({"drive_id": row["subject_id"], **{name: row[name] for name in shown}})
-    is_open = [row for row in rows if row.pop("cleared_at") is None]
-    return [
-        Alert(
-            **row,
-            drives=tuple(sorted(members.get(row["alert_id"], {row["subject_id"]}))),
-            members=tuple(sorted(beneath.get(row["alert_id"], ()), key=lambda one: (-one["slow_hours"], one["drive_id"]))),
-        )
-        for row in is_open
-    ]
-
-
 def _judged(warehouse: Warehouse, alerts: Sequence[Alert], now: datetime | None) -> list[Alert]:
-    """With the dismissal that mutes an alert: of the drive, or of every drive it stands for."""
     now = now or utc_now()
     dismissals = {drive: decision for drive, decision in latest_decisions(warehouse).items() if decision.is_dismissal(now)}
 
@@ -328,17 +321,6 @@ def sentence(alert: Alert) -> str:
     more = len(alert.members) - len(named)
     lines = [f"{'; '.join(facts)}. {alert.check}", *(f"- {line}" for line in named), *([f"- and {more} more"] if more > 0 else [])]
     return "\n".join(in_sight(line) for line in lines)
-
-
-def alerts_json(alerts: Sequence[Alert]) -> str:
-    """The alerts as a JSON list."""
-    return json.dumps([alert.to_json() for alert in alerts], default=lambda value: value.isoformat(), indent=2)
-
-
-def alerts_csv(alerts: Sequence[Alert]) -> str:
-    """The alerts as CSV: the fields that have one value."""
-    many = ("drives", "members", "peers", "dismissed_by")
-    return as_csv([{name: value for name, value in alert.to_json().items() if name not in many} for alert in alerts])
 
 
 def render_alerts(alerts: Sequence[Alert], *, with_all: bool = False) -> str:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from drivetail.ask.decisions import REPLACE
 from drivetail.tell.alerts import Alert, open_alerts, sentence
-from engine.read import fetch, publication_of
+from engine.read import Row, fetch, publication_of
 from engine.warehouse import Warehouse
 from ingest.raw.durable import replace_file
 from ingest.reading.text import in_sight
@@ -26,47 +25,24 @@ MANY_SHARE, MANY_DRIVES = 0.1, 3
 """Share of the fleet's drives, and their least number, from which nobody is to act on any of them by this list."""
 CONDITION = "SlowDrive"
 
-
-@dataclass(frozen=True)
-class Finding:
-    """A slow drive. reasons: of its open alerts. advice: `act` or `wait`, with why. Latencies in microseconds, instants UTC."""
-
-    drive_id: str
-    host: str | None
-    device: str | None
-    enclosure: str | None
-    slot: str | None
-    raid_group_id: str | None
-    model: str | None
-    kind: str | None
-    reasons: tuple[str, ...]
-    since_utc: datetime
-    last_slow_hour_utc: datetime
-    slow_hours: int
-    max_slowdown: float | None
-    latency_us: float | None
-    median_latency_us: float | None
-    check: str
-    summary: str
-    advice: str = "act"
-    why_wait: str | None = None
+KEPT = (
+    "host", "device", "enclosure", "slot", "raid_group_id", "model", "kind", "last_slow_hour_utc", "slow_hours", "max_slowdown",
+    "latency_us", "median_latency_us", "check",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Found:
-    """findings: slowest first. places: hosts, enclosures and RAID groups that are slow as a whole. cleared: by host, the drive and when its
-    last alert was over, where none is open. hosts: all that inventory names.
+    """findings: slow drives, the slowest first, with `reasons` of their alerts and an `advice`, `act` or `wait`. places: hosts, enclosures
+    and RAID groups that are slow as a whole. cleared: by host, the drive and when its last alert was over, where none is open. hosts: all
+    that inventory names. Latencies in microseconds, instants UTC.
     """
 
     publication_id: str
-    findings: tuple[Finding, ...]
-    places: tuple[Mapping[str, Any], ...]
+    findings: list[Row]
+    places: list[Row]
     cleared: Mapping[str, tuple[str, datetime]]
-    hosts: tuple[str, ...]
-
-    def of_host(self, host: str) -> list[Finding]:
-        """The slow drives of a host."""
-        return [finding for finding in self.findings if finding.host == host]
+    hosts: list[str]
 
 
 def find(warehouse: Warehouse, *, now: datetime | None = None) -> Found:
@@ -88,7 +64,7 @@ def find(warehouse: Warehouse, *, now: datetime | None = None) -> Found:
         if alert.subject_type == "drive":
             by_drive.setdefault(alert.subject_id, []).append(alert)
     is_many = len(by_drive) >= max(MANY_DRIVES, MANY_SHARE * len(drives))
-    findings: list[Finding] = []
+    findings: list[Row] = []
     taken: dict[str, str] = {}
     # the acute alert counts before the chronic one, the slower drive before the others
     for of_drive in sorted((sorted(each, key=lambda one: one.reason) for each in by_drive.values()), key=_slowest_first):
@@ -110,45 +86,43 @@ def find(warehouse: Warehouse, *, now: datetime | None = None) -> Found:
             if group is not None:
                 taken[group] = alert.subject_id
         findings.append(_finding(of_drive, why))
-    slow_hosts = {finding.host for finding in findings}
+    slow_hosts = {finding["host"] for finding in findings}
     cleared = {
         host: (row["subject_id"], row["cleared_at"]) for row in over if (host := drives.get(row["subject_id"])) not in slow_hosts and host
     }
-    shared = tuple(
+    shared = [
         {"subject_type": one.subject_type, "subject_id": one.subject_id, "since_utc": one.first_slow_hour_utc, "check": one.check}
         for one in places
-    )
-    return Found(publication_id, tuple(findings), shared, cleared, tuple(sorted({host for host in drives.values() if host})))
+    ]
+    return Found(publication_id, findings, shared, cleared, sorted({host for host in drives.values() if host}))
 
 
 def _slowest_first(alerts: Sequence[Alert]) -> tuple[bool, float, str]:
     return (alerts[0].max_slowdown is None, -(alerts[0].max_slowdown or 0), alerts[0].subject_id)
 
 
-def _finding(alerts: Sequence[Alert], why: str | None) -> Finding:
+def _finding(alerts: Sequence[Alert], why: str | None) -> Row:
     first = alerts[0]
-    same = {name: getattr(first, name) for name in Finding.__annotations__ if hasattr(first, name)}
-    since = min(alert.first_slow_hour_utc for alert in alerts)
-    reasons = tuple(alert.reason for alert in alerts)
-    return Finding(
-        **same,
-        drive_id=first.subject_id,
-        reasons=reasons,
-        since_utc=since,
-        summary=sentence(first),
-        advice="act" if why is None else "wait",
-        why_wait=why,
-    )
+    return {
+        "drive_id": first.subject_id,
+        **{name: getattr(first, name) for name in KEPT},
+        "reasons": [alert.reason for alert in alerts],
+        "since_utc": min(alert.first_slow_hour_utc for alert in alerts),
+        "summary": sentence(first),
+        "advice": "act" if why is None else "wait",
+        "why_wait": why,
+    }
 
 
 def conditions(found: Found) -> dict[str, dict[str, str]]:
     """A Kubernetes node condition by host: `SlowDrive` is True while a drive of it is slow."""
     made = {}
     for host in found.hosts:
-        slow, (drive, at) = found.of_host(host), found.cleared.get(host, (None, None))
+        slow = [finding for finding in found.findings if finding["host"] == host]
+        drive, at = found.cleared.get(host, (None, None))
         if slow:
             status, reason, message = "True", "DriveIsSlow", "; ".join(_words(finding) for finding in slow)
-            at = max(finding.since_utc for finding in slow)
+            at = max(finding["since_utc"] for finding in slow)
         elif drive is not None:
             status, reason, message = "False", "DriveIsWell", f"cleared: {drive}"
         else:
@@ -158,10 +132,10 @@ def conditions(found: Found) -> dict[str, dict[str, str]]:
     return made
 
 
-def _words(finding: Finding) -> str:
-    place = "".join(f", {part}" for part in (finding.device, f"slot {finding.slot}" if finding.slot else None) if part)
-    waits = f": wait, {finding.why_wait}" if finding.why_wait else ""
-    return f"{finding.drive_id} since {finding.since_utc:%Y-%m-%dT%H:%MZ}{place}{waits}"
+def _words(finding: Row) -> str:
+    place = "".join(f", {part}" for part in (finding["device"], finding["slot"] and f"slot {finding['slot']}") if part)
+    waits = f": wait, {finding['why_wait']}" if finding["why_wait"] else ""
+    return f"{finding['drive_id']} since {finding['since_utc']:%Y-%m-%dT%H:%MZ}{place}{waits}"
 
 
 def lines(found: Found) -> str:
@@ -181,8 +155,7 @@ def write_findings(warehouse: Warehouse, file: Path) -> Found:
     if file.suffix == ".txt":
         replace_file(file, lines(found))
         return found
-    findings = [asdict(finding) for finding in found.findings]
-    parts = {"findings": findings, "places": found.places, "conditions": conditions(found)}
+    parts = {"findings": found.findings, "places": found.places, "conditions": conditions(found)}
     document = {"version": VERSION, "publication_id": found.publication_id, **parts}
     replace_file(file, json.dumps(document, default=lambda value: value.isoformat(), indent=2) + "\n")
     return found

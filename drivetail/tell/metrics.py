@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from prometheus_client import CollectorRegistry, generate_latest, write_to_textfile
+from prometheus_client import generate_latest, write_to_textfile
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -41,37 +41,25 @@ def metrics_text(warehouse: Warehouse, now: datetime | None = None) -> str:
 
     Raises: QueryError when raw, or what a publication shows, cannot be read.
     """
-    return generate_latest(_registry(warehouse, now)).decode()
+    return generate_latest(_Collected(warehouse, now)).decode()
 
 
 def write_metrics(warehouse: Warehouse, out: Path, now: datetime | None = None) -> Path:
     """Write the metrics in one step: node_exporter reads the old file or the new one. Returns: the file."""
-    registry = _registry(warehouse, now)
+    collected = _Collected(warehouse, now)
     out.parent.mkdir(parents=True, exist_ok=True)
-    write_to_textfile(str(out), registry)
+    write_to_textfile(str(out), collected)
     return out
 
 
-def _registry(warehouse: Warehouse, now: datetime | None) -> CollectorRegistry:
-    status = collect_status(warehouse, now)
-    content = [
-        *_of_status(status),
-        *_of_raw(status),
-        *_of_freshness(status),
-        *_of_durations(warehouse, status),
-    ]
-    if status.publication["state"] == "published":
-        content += [*_of_fleet(warehouse), *_of_alerts(warehouse), *_of_candidates(warehouse)]
-    registry = CollectorRegistry()
-    registry.register(_Collected(content))
-    return registry
-
-
 class _Collected(Collector):
-    """Metrics that are known."""
+    """The metrics of a warehouse, as the library writes them."""
 
-    def __init__(self, content: list[Metric]) -> None:
-        self._content = content
+    def __init__(self, warehouse: Warehouse, now: datetime | None) -> None:
+        status = collect_status(warehouse, now)
+        self._content = [*_of_status(status), *_of_raw(status), *_of_freshness(status), *_of_durations(warehouse, status)]
+        if status.publication["state"] == "published":
+            self._content += [*_of_fleet(warehouse), *_of_alerts(warehouse), *_of_candidates(warehouse)]
 
     def collect(self) -> Iterable[Metric]:
         return self._content

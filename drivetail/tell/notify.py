@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from drivetail.console import visible
 from drivetail.service.settings import Receiver
-from drivetail.tell.alerts import Alert, report_once, shown_alerts
+from drivetail.tell.alerts import Alert, published_alerts, report_once
 from drivetail.tell.watch import slow_drives
 from engine.warehouse import Warehouse
 from report.words import counted_noun
@@ -43,14 +43,14 @@ class Delivery:
 
 def notify_new_alerts(warehouse: Warehouse, receivers: Sequence[Receiver], *, now: datetime | None = None) -> list[Delivery]:
     """Send each receiver the open alerts that it has not had. One that fails gets them at the next call; the others are not repeated."""
-    shown, deliveries = shown_alerts(warehouse, now=now), []
+    published, deliveries = published_alerts(warehouse, now=now), []
     for receiver in receivers:
 
         def tell(alerts: list[Alert], receiver: Receiver = receiver) -> None:
             send(receiver, f"drivetail: {counted_noun(len(alerts), 'new alert')}", slow_drives(alerts))
 
         try:
-            deliveries.append(Delivery(receiver.name, len(report_once(warehouse, shown, tell, receiver=receiver.name))))
+            deliveries.append(Delivery(receiver.name, len(report_once(warehouse, published, tell, receiver=receiver.name))))
         except NotDelivered as error:
             deliveries.append(Delivery(receiver.name, 0, str(error)))
     return deliveries

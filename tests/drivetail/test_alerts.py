@@ -207,7 +207,7 @@ def test_one_alert_stands_for_the_drives_of_a_host(together: Warehouse) -> None:
     assert sorted(ids(open_alerts(together))) == ["d15", "d31", "h1", "v1"]
     host = next(alert for alert in open_alerts(together) if alert.reason == "together")
     # d13 is well again and still one of the three
-    assert host.drives == ("d11", "d12", "d13") and host.check.startswith("Look at what these 3 drives share: load, HBA")
+    assert host.drives == ["d11", "d12", "d13"] and host.check.startswith("Look at what these 3 drives share: load, HBA")
     # the drives of an incident stand beneath it, in messages and in the list
     said = sentence(host).splitlines()
     assert said[0].startswith("host h1: 3 drives slow in the same hours since 2026-01-05 12:00 UTC; 9 slow drive-hours; RAID group g1.")

@@ -21,7 +21,7 @@ SCRIPT = Path(__file__).parents[2] / "deploy/slow-drive.sh"
 
 
 def advice(warehouse: Warehouse) -> dict[str, tuple[str, str | None]]:
-    return {finding.drive_id: (finding.advice, finding.why_wait) for finding in told.find(warehouse).findings}
+    return {finding["drive_id"]: (finding["advice"], finding["why_wait"]) for finding in told.find(warehouse).findings}
 
 
 @pytest.fixture(autouse=True)
@@ -35,8 +35,8 @@ def test_one_drive_of_a_group_at_a_time_the_slowest_first(settled: Warehouse) ->
     found = advice(settled)
     assert found["d14"] == ("act", None) and found["v1"] == ("act", None)
     assert found["d15"] == ("wait", "d14 of RAID group g1 first: one drive at a time")
-    (both,) = [finding for finding in told.find(settled).findings if finding.drive_id == "d14"]
-    assert both.reasons == ("acute", "chronic") and both.max_slowdown == 9.0
+    (both,) = [finding for finding in told.find(settled).findings if finding["drive_id"] == "d14"]
+    assert both["reasons"] == ["acute", "chronic"] and both["max_slowdown"] == 9.0
     decide(settled, ["d14"], "replace", by="ada", note="slow")
     assert advice(settled)["d15"] == ("wait", "a replacement in RAID group g1 is decided: one drive at a time")
     decide(settled, ["d15"], "dismiss", by="ada", note="known")
