@@ -1,4 +1,8 @@
-"""Shared by the DAGs: the warehouse and its settings, retries and limits, and who is notified when something fails."""
+"""Shared by the DAGs: the warehouse and its settings, retries and limits, and who is notified when something fails.
+
+DAGs say when, never how: each task is a few lines over a function that the command calls too (docs/airflow.md).
+Reading a DAG must stay cheap, so imports of what does the work are inside the tasks; tests/dags/test_integrity.py holds this.
+"""
 
 from __future__ import annotations
 
