@@ -99,7 +99,6 @@ class Console:
     # Pages
 
     def _page(self, request: Request) -> Response:
-        """A page, or one of its tables as a file."""
         path, query, published = request.scope["path"], query_of(request), self.publications.current
         if "download" in query:
             return self._download(published, path, query)
@@ -125,7 +124,6 @@ class Console:
 
     @staticmethod
     def _download(published: Published, path: str, query: Query) -> Response:
-        """A table as a file."""
         name, _, form = query["download"].rpartition(".")
         if form not in FORMS:
             raise QueryError("a table is downloaded as csv or parquet")
@@ -137,7 +135,6 @@ class Console:
         return file_of(download(published.connection(), sql, form), f"{name}.{form}")
 
     def _report(self, request: Request) -> Response:
-        """A report that is kept, as it was written."""
         name = request.query_params.get("name", "")
         found = next((path for path in kept_reports(self.warehouse.root) if path.name == name), None)
         if found is None:
@@ -175,7 +172,6 @@ class Console:
         return await run_sync(self._answer, request, published, query, found, problem)
 
     def _answer(self, request: Request, published: Published, query: Query, found: bytes, problem: str) -> Response:
-        """The page of a question and its answer."""
         content: dict[str, Any] = {"problem": problem, "sql": query.get("sql", ""), "answer": None, "figure": None}
         if found:
             columns, values = pickle.loads(found)
@@ -190,7 +186,6 @@ class Console:
     # Decide
 
     async def _decide(self, request: Request) -> Response:
-        """Record a decision on one or more drives, as `drivetail decide` does."""
         body = b""
         async for piece in request.stream():
             body += piece

@@ -97,7 +97,6 @@ class Figure:
     note: str = ""
 
     def view(self, published: Published, page: str, query: Query) -> Row:
-        """Values for the template."""
         figure = self.draw(published.rows(self.sql.replace("marts.fct_drive_hours", "held.drive_hours")))
         shown = drawn(figure, self.name, self.title) if figure else None
         return {"block": self, "figure": shown, "ask": address("/ask", sql=self.sql.strip())}

@@ -48,7 +48,6 @@ WORDS = {"cause", "reason", "event_type", "exclusion_reason", "subject_type", "t
 """Texts of the models' own, which are read as words."""
 
 WHY = {"why", "evidence", "note", "verdict_reason", "lists_reason", "detail", "comment", "message"}
-"""Sentences."""
 
 HIDDEN = {"action_rank", "incident_rank", "candidate_rank", "decision_seq", "ordinal_position"}
 """The order of a table: no reader needs to see it."""

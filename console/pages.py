@@ -30,7 +30,6 @@ from report.weekly.figures import heat_map, weekly_trend
 from report.words import counted_noun, place
 
 MOST = timedelta(days=92)
-"""Longest span."""
 
 NO_WEEK = datetime(2000, 1, 3)
 """The week to ask for where no week is complete: a Monday earlier than any data."""
@@ -328,7 +327,6 @@ def search(published: Published, query: Query) -> Page | str:
 
 
 ALIASES = "intermediate.int_aliases__periods"
-"""The names of drives on their hosts."""
 
 
 def exact(published: Published, sought: str) -> str | None:

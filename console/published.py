@@ -22,7 +22,6 @@ from engine.warehouse import Warehouse
 T = TypeVar("T")
 
 SCHEMAS = (*PUBLISHED, "lab")
-"""Where the relations that people query are."""
 
 LIMITS = "set memory_limit = '160MB'; set threads = 2; set preserve_insertion_order = false; attach ':memory:' as held (compress)"
 """Limit of all pages together, and what is held in memory."""
@@ -83,7 +82,6 @@ class Published:
             yield cursor
 
     def rows(self, sql: str) -> list[Row]:
-        """The rows of a query."""
         return self.answer(sql)[1]
 
     def answer(self, sql: str) -> tuple[list[str], list[Row]]:
@@ -158,7 +156,6 @@ class Published:
         return {relation: told[relation] for relation in self.columns if not relation.startswith("intermediate.")}
 
     def has(self, relation: str) -> bool:
-        """Whether a relation is in this publication."""
         return relation in self.columns
 
     def described(self, column: str, relation: str | None = None) -> str:

@@ -125,7 +125,6 @@ def ticket_text(warehouse: Warehouse, drives: Sequence[str]) -> str:
 
 
 def _is_of(decision: Decision, record: Record) -> bool:
-    """Whether a record is of this decision, taken at any time."""
     stated = {name: value.isoformat() if isinstance(value, datetime) else value for name, value in asdict(decision).items()}
     return "at" in record and all(record.get(name) == value for name, value in stated.items() if name != "at")
 

@@ -37,7 +37,6 @@ def render_study(rows: Sequence[Row], *, is_all: bool = False) -> str:
 
 
 def _summary(rows: Sequence[Row]) -> str:
-    """How many numbers of each finding and table agree with the paper."""
     printed: list[list[object]] = []
     for heading, group in groupby(rows, group_of):
         of_group = list(group)
@@ -52,7 +51,6 @@ def _counted(rows: Sequence[Row]) -> str:
 
 
 def _numbers(rows: Sequence[Row]) -> str:
-    """Every number as a table, under the headings of the paper."""
     columns = ["id", "kind", "metric", "this fleet", "counted", "95% interval", "paper", "verdict", "reason"]
     printed: list[list[object]] = []
     heading = None

@@ -60,7 +60,6 @@ class Entry:
 
     @property
     def name(self) -> str:
-        """The last part of its path."""
         return Path(self.path).name
 
 
@@ -292,7 +291,6 @@ def land(
 
 
 def _calls(feed: Inbox | Server, path: str | Path) -> list[tuple[str, str | Path, Mapping[str, Any]]]:
-    """Arguments for ingest(): source, what to take, and how."""
     if isinstance(feed, Server):
         first, end = span_of(str(path))
         return [(feed.source, feed.url, {"first": first, "end": end, "source_options": feed.options})]
@@ -324,6 +322,5 @@ def _known(warehouse: Warehouse) -> Known:
 
 
 def _ended(known: Known, path: str | Path, signature: str) -> Record | None:
-    """The line about a landing that has ended."""
     record = known.get((str(path), signature))
     return None if record is None or record["outcome"] == BEGUN else record

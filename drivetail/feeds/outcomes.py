@@ -26,7 +26,6 @@ written down: the next run takes the delivery again.
 
 
 BEGUN = "begun"
-"""The landing of an entry has begun."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,6 @@ class Outcome:
 
     @property
     def needs_somebody(self) -> bool:
-        """Whether it has not landed as it should."""
         return self.outcome not in (LANDED, NOTHING_NEW)
 
     @property

@@ -32,7 +32,6 @@ class Pull:
 
     @property
     def name(self) -> str:
-        """The server's address and the hours."""
         return self.path
 
 
@@ -78,7 +77,6 @@ def list_pulled(warehouse: Warehouse, settings: Settings) -> list[Pulled]:
 
 
 def _ends(server: Server, records: Sequence[Record]) -> list[datetime]:
-    """Where the pulls end that a server has answered."""
     return [span_of(record["path"])[1] for record in _of(server, records) if record["outcome"] in BROUGHT]
 
 

@@ -122,7 +122,7 @@ class Collector:
             if name == "mdstat":
                 text = self._with_uuids(text)
             look = f"TS {at}\n{text}" + ("" if text.endswith("\n") else "\n")
-            self._replace(name, self._kept(name) + look)
+            replace_file(self.spool / name, self._kept(name) + look)
             written += len(look)
         return written
 
@@ -167,7 +167,7 @@ class Collector:
         except OSError as error:
             raise CollectError(f"{target}: cannot be written ({error.strerror}); were two deliveries made in the same second?") from error
         self._keep()
-        self._replace("state.json", json.dumps(state))
+        replace_file(self.spool / "state.json", json.dumps(state))
         return Collected(target, files, missing)
 
     def _kernel(self, since: int, at: int) -> tuple[str, str | None, int]:
@@ -190,10 +190,6 @@ class Collector:
             return {}
         return state if isinstance(state, dict) else {}
 
-    def _replace(self, name: str, text: str) -> None:
-        """Write a file of the spool in one step."""
-        replace_file(self.spool / name, text)
-
     def _kept(self, name: str) -> str:
         """The looks in the spool, without those that are torn, which the next delivery names; empty where it holds none."""
         try:
@@ -211,7 +207,7 @@ class Collector:
             torn += bool(look) and not is_whole
         if torn:
             self._torn.append(f"{self.spool / name} was cut off, as by a power cut: {torn} of its snapshots are left out")
-            self._replace(name, "".join(kept))
+            replace_file(self.spool / name, "".join(kept))
         return "".join(kept)
 
     def _keep(self) -> None:
@@ -227,7 +223,7 @@ class Collector:
                 hours = [_second(look) // HOUR for look in found]
                 kept, again = found[max(0, hours.index(hours[-1]) - 1) :] if found else [], ""
             text = "".join(f"TS {_second(look)}{again}\n" + "".join(f"{line}\n" for _, line in look.lines) for look in kept)
-            self._replace(name, text)
+            replace_file(self.spool / name, text)
 
     def _write_inventory(self, draft: Path, at: int, state: dict[str, str | int], missing: list[str]) -> None:
         """lsblk, mdadm and smartctl, where the first two have changed or a day has begun."""
@@ -272,7 +268,6 @@ class Collector:
         return [device for device in found if isinstance(device, dict)]
 
     def arrays(self) -> list[Array]:
-        """The md arrays of this host, as /proc/mdstat has them now."""
         try:
             text = (self.proc / "mdstat").read_text(encoding="utf-8", errors="replace")
         except OSError:
@@ -280,7 +275,6 @@ class Collector:
         return list(arrays_of(looks(f"TS 0\n{text}")[0], []))
 
     def membership(self) -> str:
-        """Which drive is in which md array, its serial and model, as node_exporter's textfile collector reads it."""
         devices = {device.get("name"): device for device in self._devices([]) or []}
         lines = [
             "# HELP drivetail_md_member Drive that a member of an md array or a ZFS vdev is on, 1.",

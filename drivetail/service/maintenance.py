@@ -210,7 +210,6 @@ def _changed_files(build: Build, *, remembers: bool) -> tuple[list[str], int, in
 
 
 def _files_of(build: Build, model: str) -> list[str]:
-    """The live files of a stored model that these models made."""
     query = "select file from plan.files where model = ? and models_version = ? order by file"
     return [file for (file,) in build.connection.execute(query, [model, build.models.store_version]).fetchall()]
 

@@ -282,7 +282,6 @@ class Collect(_Section):
 
     @property
     def finer_seconds(self) -> int:
-        """`finer_when_slow` in seconds."""
         return seconds_of(self.finer_when_slow) or 0
 
     @model_validator(mode="after")
@@ -324,7 +323,6 @@ class Settings(_Section):
 
     @property
     def feeds(self) -> list[Inbox | Server]:
-        """Where deliveries come from."""
         return [*self.inboxes, *self.servers]
 
     @model_validator(mode="after")
@@ -367,7 +365,6 @@ def write_settings(warehouse: Warehouse, folder: Path | None, source: str, start
 
 
 def _text(value: str) -> str:
-    """A text as TOML has it."""
     return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
