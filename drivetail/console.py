@@ -204,9 +204,9 @@ def table_with_files(rows: Sequence[Row], columns: Columns, count: int | None = 
     return "\n".join([shown, *(f"file {number}: {name}" for name, number in numbers.items())])
 
 
-def as_json(rows: Sequence[Row]) -> str:
-    """Rows as a JSON array, every column; instants are ISO texts, UTC."""
-    return json.dumps(rows, indent=2, default=lambda value: value.isoformat())
+def as_json(content: Sequence[Row] | Row) -> str:
+    """Rows as a JSON array, every column, or one object; instants are ISO texts, UTC."""
+    return json.dumps(content, indent=2, default=lambda value: value.isoformat())
 
 
 def as_csv(rows: Sequence[Row]) -> str:

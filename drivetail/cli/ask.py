@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from datetime import datetime
 from functools import partial
 from importlib import import_module
@@ -142,7 +143,7 @@ def status(warehouse: Warehouse, output: str, check: bool) -> None:
 
     collected = collect_status(warehouse)
     if output == "json":
-        pass_on(collected.to_json())
+        pass_on(as_json(asdict(collected)))
     elif not check:
         say(render_status(collected))
     # in a folder that is no warehouse the only problem is that

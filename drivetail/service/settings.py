@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import json
 import os
 import re
 from datetime import UTC, date, datetime
@@ -348,8 +349,9 @@ def write_settings(warehouse: Warehouse, folder: Path | None, source: str, start
     if folder is not None and (why := overlap(folder, warehouse.root)):
         raise SettingsError(f"{folder}: {why}; give an inbox apart from it")
     warehouse.create()
-    inbox = ["[[inboxes]]", 'name = "fleet"', f"source = {_text(source)}", f"folder = {_text(str(folder or '/srv/deliveries'))}"]
-    server = ["[[servers]]", 'name = "metrics"', f"url = {_text(url or 'http://prometheus:9090')}"]
+    # a text of JSON is one of TOML
+    inbox = ["[[inboxes]]", 'name = "fleet"', f"source = {json.dumps(source)}", f"folder = {json.dumps(str(folder or '/srv/deliveries'))}"]
+    server = ["[[servers]]", 'name = "metrics"', f"url = {json.dumps(url or 'http://prometheus:9090')}"]
     text = TEMPLATE.format(
         start=f"{start:%Y-%m-%dT%H:%M:%SZ}",
         inbox="\n".join(line if folder else f"# {line}" for line in inbox),
@@ -362,10 +364,6 @@ def write_settings(warehouse: Warehouse, folder: Path | None, source: str, start
     except FileExistsError as error:
         raise SettingsError(f"{path}: already exists; edit it, or remove it first") from error
     return path
-
-
-def _text(value: str) -> str:
-    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def load_settings(warehouse: Warehouse) -> Settings:

@@ -6,13 +6,13 @@ slow: then the drives are not what is wrong, or taking one out would cost more t
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from drivetail.ask.decisions import REPLACE
+from drivetail.console import as_json
 from drivetail.tell.alerts import Alert, open_alerts, sentence
 from engine.read import Row, fetch, publication_of
 from engine.warehouse import Warehouse
@@ -157,5 +157,5 @@ def write_findings(warehouse: Warehouse, file: Path) -> Found:
         return found
     parts = {"findings": found.findings, "places": found.places, "conditions": conditions(found)}
     document = {"version": VERSION, "publication_id": found.publication_id, **parts}
-    replace_file(file, json.dumps(document, default=lambda value: value.isoformat(), indent=2) + "\n")
+    replace_file(file, as_json(document) + "\n")
     return found

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import duckdb
@@ -18,7 +17,7 @@ LISTED = 200
 
 @dataclass
 class Status:
-    """Everything `drivetail status` knows; `to_json` is its stable form. Instants are UTC, ages and lags in hours.
+    """Everything `drivetail status` knows; as JSON its form is stable. Instants are UTC, ages and lags in hours.
 
     A listing is `{"count": all, "rows": the first LISTED}`.
 
@@ -64,13 +63,6 @@ class Status:
     window: Row | None = None
     thresholds: Row = field(default_factory=dict)
     custom_failures: list[str] = field(default_factory=list)
-
-    def to_json(self) -> str:
-
-        def plain(value: object) -> str:
-            return value.isoformat() if isinstance(value, datetime) else str(value)
-
-        return json.dumps(asdict(self), default=plain, indent=2)
 
 
 def listing(connection: duckdb.DuckDBPyConnection, query: str, order: str) -> Row:
