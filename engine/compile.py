@@ -15,21 +15,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from engine.errors import ModelError
-from engine.nodes import (
-    CUSTOM,
-    EACH_BUILD,
-    PLACEHOLDER,
-    SEED,
-    STORED,
-    VIEW,
-    Models,
-    Node,
-    Test,
-    read_models,
-    write_models,
-)
+from engine.nodes import CUSTOM, EACH_BUILD, PLACEHOLDER, SEED, STORED, VIEW, Models, Node, Test, read_models, write_models
 from engine.thresholds import variables
 from engine.warehouse import PROJECT
+from ingest.contract.fleet import COLUMNS_OF_RAW
 
 QUIET = ("--log-level", "none", "--log-level-file", "none", "--no-write-json", "--no-populate-cache")
 
@@ -97,8 +86,6 @@ def compiled_manifest(
     parsed = invoke(["parse", *options])
     if not parsed.success:
         raise ModelError(f"{what} do not parse: {parsed.exception}")
-    for source in parsed.result.sources.values():
-        _add_raw_columns(source)
     for node in (*parsed.result.nodes.values(), *parsed.result.unit_tests.values()):
         node.original_file_path = str(project.relative_to(PROJECT) / node.original_file_path)
     known: dict[str, str] = {}
@@ -106,22 +93,6 @@ def compiled_manifest(
         known = {node.key: node.sql for node in last.nodes} | {test.key: test.sql for test in last.tests}
     _compile_nodes(parsed.result, what, variables(project), known, within="" if custom is None else f"{CUSTOM}/")
     return parsed.result
-
-
-def _add_raw_columns(source: Any) -> None:
-    """Give a raw table in a manifest the columns that ingest writes. Raises: ModelError where one is described that it does not write."""
-    from dbt.artifacts.resources import ColumnInfo
-
-    from ingest.contract.fleet import SQL_TYPES, TABLES
-
-    columns = TABLES.get(source.name, {}) if source.schema == "raw" else {}
-    if not columns:
-        return
-    unknown = source.columns.keys() - columns.keys()
-    if unknown:
-        raise ModelError(f"models/staging/_raw__sources.yml: raw.{source.name} has no column {', '.join(sorted(unknown))}")
-    described = {name: source.columns.get(name, ColumnInfo(name=name)) for name in columns}
-    source.columns = {name: column.replace(data_type=SQL_TYPES[columns[name]]) for name, column in described.items()}
 
 
 def _compile_nodes(manifest: Any, what: str, stated_vars: Mapping[str, Any], known: Mapping[str, str], within: str) -> None:
@@ -197,7 +168,8 @@ def models_in(manifest: Any, digest: str = "", version: str = "") -> Models:
     """Contents of a compiled manifest."""
     nodes = nodes_of(manifest)
     sources = {
-        f"{source.schema}.{source.name}": {column.name: column.data_type for column in source.columns.values()}
+        (name := f"{source.schema}.{source.name}"): COLUMNS_OF_RAW.get(name)
+        or {column.name: column.data_type for column in source.columns.values()}
         for source in manifest.sources.values()
     }
     exposed = {

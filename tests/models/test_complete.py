@@ -10,6 +10,7 @@ import yaml
 from engine.compiled import models_of
 from engine.nodes import SEED, Node
 from engine.publish import PUBLISHED
+from ingest.contract.fleet import COLUMNS_OF_RAW
 from ingest.sources import SOURCES
 from tests.reference import COVERED
 
@@ -83,3 +84,10 @@ def test_a_source_has_all_its_parts(name: str) -> None:
     }
     missing = [part for part, is_there in parts.items() if not is_there]
     assert not missing, f"source {name}: add {'; '.join(missing)}"
+
+
+def test_a_described_column_of_raw_is_one_that_ingest_writes() -> None:
+    described = yaml.safe_load((ROOT / "models/staging/_raw__sources.yml").read_text(encoding="utf-8"))["sources"][0]["tables"]
+    columns = {f"raw.{table['name']}": {column["name"] for column in table.get("columns", ())} for table in described}
+    assert not {name: rest for name, names in columns.items() if name in COLUMNS_OF_RAW and (rest := names - COLUMNS_OF_RAW[name].keys())}
+    assert columns.keys() >= COLUMNS_OF_RAW.keys()
