@@ -40,7 +40,7 @@ def demo(out: Path, end: datetime | None) -> None:
 
     Takes a minute or two.
     """
-    from drivetail.cli.demo import run_demo
+    from drivetail.demo import run_demo
 
     run_demo(out.resolve(), click.get_current_context().find_root().command, end and end.date())
 
