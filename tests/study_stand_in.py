@@ -108,7 +108,7 @@ HEALTH_WARNINGS = [
 
 
 def tables(*, is_empty: bool) -> dict[str, list[tuple[object, ...]]]:
-    """What is published but for the publication itself: `name (columns)` -> rows. `is_empty`: of a study of which nothing is known."""
+    """Published relations, but for the publication itself: `name (columns)` -> rows. `is_empty`: of a study of which nothing is known."""
     units = {name: (metric, unit) for name, _, _, metric, _, _, unit in REFERENCES}
     results = [(name, kind, *units[name], *rest) for name, kind, *rest in RESULTS]
     measured: dict[str, list[tuple[object, ...]]] = {

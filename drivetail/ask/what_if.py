@@ -62,7 +62,7 @@ def ask(
 ) -> list[Row]:
     """The tail hours left, a row per kind of RAID group with a valid RAID-hour from `since` and before `until` (UTC, None for all).
 
-    replaced: drives by id; worst: so many of the worst of each RAID group too; skipped: so many of the longest tails reads go around.
+    replaced: drives by id; worst: number of each RAID group's worst, replaced too; skipped: number of the longest tails that reads avoid.
     Where drives are replaced it begins at the horizon of `drivetail prune` (`pruned_before_utc`, null without one).
 
     Raises: QueryError without a publication, for an unknown drive, and where the span holds nothing.

@@ -116,7 +116,7 @@ selection_options = together(
     click.option("--host-label", metavar="LABEL", help="Label that names the host.  [default: instance, without its port]"),
     click.option("--match", multiple=True, metavar="MATCHER", help="""Take only series with this label, such as 'job="node"'."""),
 )
-"""What to take from a Prometheus server, and how it labels drives."""
+"""Options that select series of a Prometheus server, and say how they label drives."""
 
 
 time_options = together(
@@ -131,7 +131,7 @@ time_options = together(
     ),
     click.option("--timezone", metavar="ZONE", help="Time zone of local times, such as Europe/Berlin, for sources that write them."),
 )
-"""What a source needs to know of the times in its files."""
+"""Options about the times in a source's files."""
 
 
 server_options = together(
@@ -140,7 +140,7 @@ server_options = together(
     click.option("--to", "end", type=INSTANT, help="End of the hours to pull (UTC).  [default: the last full hour]"),
     click.option("--from", "first", type=INSTANT, help="First hour to pull (UTC).  [default: 24 hours before --to]"),
 )
-"""What a pull from a Prometheus server needs to know."""
+"""Options of a pull from a Prometheus server."""
 
 
 def not_blank(context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:

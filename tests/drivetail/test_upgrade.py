@@ -62,8 +62,9 @@ def test_days_of_these_definitions_stay(landed: Warehouse) -> None:
 def test_columns_and_settings_are_definitions_and_descriptions_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.compiled.PROJECT", tmp_path)
     (tmp_path / "models").mkdir()
-    (tmp_path / "engine").mkdir()
-    (tmp_path / "engine" / "compile.py").touch()
+    for code in ("engine/compile.py", "ingest/contract/fleet.py"):
+        (tmp_path / code).parent.mkdir(parents=True)
+        (tmp_path / code).touch()
     (tmp_path / "dbt_project.yml").write_text("model-paths: [models]")
 
     def version(column: str = "a", kind: str = "date", said: str = "One day", tested: str = "b") -> str:
