@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from drivetail.console import Columns
+from engine.read import Row
 from report.words import duration, human
 
 DRIVE: Columns = {"drive": "drive_id", "RAID group": "raid_group_id"}
@@ -22,7 +24,7 @@ class Listing:
     """A query and the order of its rows; for the text a title, the columns, a line above the rows and one below them.
 
     The title and the line above may name thresholds, the fleet's `last_hour` and the `first_hour` that was looked at; the line below its
-    first row's columns.
+    first row's columns. The line above is left out where no row is one of those it is about.
     """
 
     title: str
@@ -31,6 +33,7 @@ class Listing:
     columns: Columns
     above: str = ""
     below: str = ""
+    about: Callable[[Row], bool] = lambda row: True
 
 
 def in_short(names: str) -> str:
@@ -45,6 +48,7 @@ LAGGING = Listing(
     "is_stopped desc, last_hour_utc desc nulls last, raid_group_id",
     {"RAID group": "raid_group_id", "drives": "drive_count", **BEHIND},
     above="(without a last hour: inventory names the group, but none of its rows ever arrived)",
+    about=lambda row: row["last_hour_utc"] is None,
 )
 
 LISTINGS = {
@@ -59,6 +63,7 @@ LISTINGS = {
             "last_hour_utc desc nulls last, drive_id",
             {**DRIVE, "role": "role", **BEHIND},
             above="(without a last hour: it never reported)",
+            about=lambda row: row["last_hour_utc"] is None,
         ),
         "drives_without_inventory": Listing(
             "Drives with rows but no inventory, which count as data drives",
@@ -84,6 +89,7 @@ LISTINGS = {
             "drive_count desc, host, reason",
             {"host": "host", "why": "reason", "drives": "drive_count", "which": ("drives", in_short)},
             above="(behind a RAID controller the kernel sees the logical drive: no source here can show the drives behind it)",
+            about=lambda row: row["reason"] == "behind a RAID controller",
         ),
         "unnamed_drives": Listing(
             "Drives known by their device only",

@@ -48,7 +48,8 @@ def _part_blocks(status: Status, name: str, part: Row | None) -> list[str]:
     for key, each in LISTINGS[name].items():
         title = f"{each.title.format(**named)}: {human(part[key]['count'])}"
         below = "".join(each.below.format(**row) for row in part[key]["rows"][:1])
-        blocks += _listed(part[key], title, each.columns, each.above.format(**named), below)
+        above = each.above.format(**named) if any(map(each.about, part[key]["rows"])) else ""
+        blocks += _listed(part[key], title, each.columns, above, below)
     return blocks
 
 
