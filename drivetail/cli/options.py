@@ -172,8 +172,9 @@ def say_ingested(warehouse: Warehouse, summary: IngestSummary, *days: date, is_g
     shown = summary.files if len(summary.files) <= MAX_FILES_SHOWN else summary.unreadable
     if shown:
         say(ingest_table(shown))
-    if len(shown) < len(summary.files):
-        say(f"... and {human(len(summary.files) - len(shown))} more files; after the next build they are in marts.ingested_files")
+    if others := len(summary.files) - len(shown):
+        counted = f"... and {human(others)} more files" if shown else counted_noun(others, "file")
+        say(f"{counted}; after the next build they are in marts.ingested_files")
     for record in summary.rejected:
         say_line(f"rejected: {record['file']} row {record['row']}: {record['column']} = {record['value']!r}: {record['reason']}")
     for note in [*summary.notes, *(f"{file.file}: {file.note}" for file in summary.files if file.note)]:
