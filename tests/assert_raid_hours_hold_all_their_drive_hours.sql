@@ -13,8 +13,7 @@ raid_hours as (
 )
 
 select
-    drive_hours.raid_group_id,
-    drive_hours.day_utc,
+    drive_hours.raid_group_id, drive_hours.day_utc,
     drive_hours.row_count as drive_hour_count,
     raid_hours.row_count as counted_drive_hour_count
 from drive_hours

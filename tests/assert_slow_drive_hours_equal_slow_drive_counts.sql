@@ -22,10 +22,8 @@ select
     coalesce(drive_hours.raid_group_id, raid_hours.raid_group_id) as raid_group_id,
     coalesce(drive_hours.day_utc, raid_hours.day_utc) as day_utc,
     drive_hours.slow_drive_hours,
-    raid_hours.slow_drive_count,
-    raid_hours.contradiction_count
+    raid_hours.slow_drive_count, raid_hours.contradiction_count
 from drive_hours
-full outer join raid_hours
-    on drive_hours.raid_group_id = raid_hours.raid_group_id and drive_hours.day_utc = raid_hours.day_utc
+full outer join raid_hours on drive_hours.raid_group_id = raid_hours.raid_group_id and drive_hours.day_utc = raid_hours.day_utc
 where coalesce(drive_hours.slow_drive_hours, 0) <> coalesce(raid_hours.slow_drive_count, 0)
     or raid_hours.contradiction_count > 0

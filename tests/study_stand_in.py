@@ -112,7 +112,7 @@ def tables(*, is_empty: bool) -> dict[str, list[tuple[object, ...]]]:
     units = {name: (metric, unit) for name, _, _, metric, _, _, unit in REFERENCES}
     results = [(name, kind, *units[name], *rest) for name, kind, *rest in RESULTS]
     measured: dict[str, list[tuple[object, ...]]] = {
-        "marts.fct_fleet_coverage (kind varchar, expected_drive_hours bigint, reported_drive_hours bigint, reported_ratio double, "
+        "study.fct_fleet_coverage (kind varchar, expected_drive_hours bigint, reported_drive_hours bigint, reported_ratio double, "
         "drive_hours bigint, measured_ratio double)":
             [("disk", 1200000, 1180000, 0.9833, 1155470, 0.9629), ("ssd", 25000, 24000, 0.96, 23959, 0.9584)],
         f"study.study_variants (variant varchar, id varchar, kind varchar, {NUMBERS})":

@@ -156,7 +156,7 @@ DECIDED = """
 decided as (
     select decisions.* replace (states.state as state)
     from marts.fct_drive_decisions as decisions
-    inner join marts.fct_drive_decision_states as states on decisions.decision_seq = states.decision_seq
+    inner join report.fct_drive_decision_states as states on decisions.decision_seq = states.decision_seq
     where states.from_utc <= $known and coalesce(states.to_utc > $known, true)
 )
 """.strip()
@@ -204,7 +204,7 @@ order by kind
     "slo": "select * from marts.fct_fleet_slo where week_utc = $week order by kind, threshold",
     "tails": "select * from report.fct_weekly_tails where week_utc = $week order by kind, threshold",
     "thresholds": "select * from marts.thresholds order by name, kind",
-    "costs": "select * from marts.fct_weekly_costs where week_utc = $week order by kind",
+    "costs": "select * from report.fct_weekly_costs where week_utc = $week order by kind",
     "tolerance": "select * from report.fct_weekly_tolerance where week_utc = $week order by kind",
     "trend": """
 select *
@@ -306,7 +306,7 @@ limit {STATES_LISTED}
     "raid_groups": f"""
 select tails.*, costs.* exclude (week_utc, raid_group_id, slow_hours, tail_hours)
 from marts.fct_weekly_raid_groups as tails
-left join marts.fct_raid_group_costs as costs on tails.raid_group_id = costs.raid_group_id and tails.week_utc = costs.week_utc
+left join report.fct_raid_group_costs as costs on tails.raid_group_id = costs.raid_group_id and tails.week_utc = costs.week_utc
 where tails.week_utc = $week and tails.tail_hours > 0
 order by tails.cost_rank
 limit {GROUPS_LISTED}

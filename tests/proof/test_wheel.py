@@ -117,7 +117,7 @@ def test_commands_work_beside_packages_of_the_same_names_without_dbt(installed: 
     }.items():
         code, output = installed.drivetail(*command.split(), no_dbt=True)
         assert code == 0 and said in output, f"{command}: {code}: {output}"
-    code, output = installed.drivetail("sql", "--format", "csv", "select count(*) as days from marts.fct_fleet_coverage")
+    code, output = installed.drivetail("sql", "--format", "csv", "select count(*) as days from study.fct_fleet_coverage")
     assert (code, output.splitlines()[0]) == (0, "days")
     module = run(installed.prefix / "bin" / "python", "-m", "drivetail", "--version", cwd=installed.folder)
     assert module.stdout.startswith("drivetail, version ")

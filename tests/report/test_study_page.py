@@ -125,7 +125,7 @@ def test_its_header_names_publication_coverage_and_verdicts(eventful: Warehouse,
     (publication,) = rows(eventful, "select publication_id from marts.publication")
     assert publication["publication_id"] in page.words
     shown = page.metrics()
-    for row in rows(eventful, "select * from marts.fct_fleet_coverage"):
+    for row in rows(eventful, "select * from study.fct_fleet_coverage"):
         assert float(shown[f"reported_ratio_{row['kind']}"] or "nan") == row["reported_ratio"]
     counts = {
         row["verdict"]: row["count"] for row in rows(eventful, "select verdict, count(*) as count from marts.study_results group by 1")

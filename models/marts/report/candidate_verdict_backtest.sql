@@ -1,9 +1,7 @@
 -- Cost of drives in the 28 days after each verdict, against the cost of replacing them: whether a verdict can be signed. Over all
 -- Mondays whose outcome is known. Grain: kind, verdict, replace_rule.
 select
-    kind,
-    verdict,
-    replace_rule,
+    kind, verdict, replace_rule,
     count(distinct boundary_utc) as boundary_count,
     count(distinct drive_id) as drive_count,
     count(*) as verdict_count,

@@ -78,16 +78,14 @@ compared_detectors as (
 common_counts as (
     select flagged.span, flagged.detector, others.detector as other_detector, count(*) as both_count
     from flagged
-    inner join flagged as others
-        on flagged.span = others.span and flagged.drive_id = others.drive_id and flagged.detector < others.detector
+    inner join flagged as others on flagged.span = others.span and flagged.drive_id = others.drive_id and flagged.detector < others.detector
     group by flagged.span, flagged.detector, others.detector
 ),
 
 pairs as (
     select
         spans.span,
-        detectors.detector,
-        detectors.other_detector,
+        detectors.detector, detectors.other_detector,
         coalesce(asked.drive_count, 0) as drive_count,
         coalesce(counts.flagged_count, 0) as flagged_count,
         coalesce(other_counts.flagged_count, 0) as other_flagged_count,
@@ -117,14 +115,7 @@ compared as (
 )
 
 select
-    span,
-    detector,
-    other_detector,
-    drive_count,
-    flagged_count,
-    other_flagged_count,
-    both_count,
-    either_count,
+    span, detector, other_detector, drive_count, flagged_count, other_flagged_count, both_count, either_count,
     cast(both_count as double) / nullif(either_count, 0) as jaccard,
     cast(drive_count * (drive_count - either_count + both_count) - chance as double)
     / nullif(drive_count * drive_count - chance, 0) as kappa

@@ -46,13 +46,7 @@ counts as (
 )
 
 select
-    detector,
-    labelled_count,
-    unseen_count,
-    true_positive_count,
-    false_positive_count,
-    false_negative_count,
-    true_negative_count,
+    detector, labelled_count, unseen_count, true_positive_count, false_positive_count, false_negative_count, true_negative_count,
     cast(true_positive_count as double) / nullif(true_positive_count + false_positive_count, 0) as precision_ratio,
     cast(true_positive_count as double) / nullif(true_positive_count + false_negative_count, 0) as recall_ratio,
     cast(2 * true_positive_count as double)

@@ -29,10 +29,7 @@ counted as (
 
 cumulated as (
     select
-        measure,
-        kind,
-        hours,
-        duration_count,
+        measure, kind, hours, duration_count,
         sum(duration_count) over (
             partition by measure, kind order by hours nulls last rows between unbounded preceding and current row
         ) as cumulative_count,
@@ -41,8 +38,7 @@ cumulated as (
 )
 
 select
-    measure,
-    kind,
+    measure, kind,
     cast(hours as bigint) as hours,
     duration_count,
     cast(cumulative_count as bigint) as cumulative_count,

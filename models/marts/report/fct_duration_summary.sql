@@ -1,8 +1,6 @@
 -- How long things last, in the few numbers one can say: shares up to an hour and a day, from 8 hours, the median. Grain: measure, kind.
 select
-    measure,
-    kind,
-    population_count,
+    measure, kind, population_count,
     max(cumulative_count) as ended_count,
     cast(max(cumulative_count) as double) / population_count as ended_share,
     coalesce(max(case when hours <= 0 then cumulative_count end), 0) as up_to_0_hours_count,

@@ -11,14 +11,7 @@ with beaten_counts as (
 files as (
     select
         coalesce(record_kind, 'unknown') as record_kind,
-        delivery_seq,
-        status,
-        ingested_at,
-        rows_delivered,
-        rows_accepted,
-        rows_rejected,
-        rows_duplicate,
-        rows_superseded,
+        delivery_seq, status, ingested_at, rows_delivered, rows_accepted, rows_rejected, rows_duplicate, rows_superseded,
         row_number() over (partition by coalesce(record_kind, 'unknown') order by delivery_seq, file) as file_rank
     from {{ ref('ingested_files') }}
 ),
@@ -36,15 +29,7 @@ labelled as (
     union all
     select
         'all' as record_kind,
-        delivery_seq,
-        status,
-        ingested_at,
-        rows_delivered,
-        rows_accepted,
-        rows_rejected,
-        rows_duplicate,
-        rows_superseded,
-        file_rank,
+        delivery_seq, status, ingested_at, rows_delivered, rows_accepted, rows_rejected, rows_duplicate, rows_superseded, file_rank,
         rows_beaten
     from counted
 )

@@ -3,10 +3,7 @@
 -- `action_costliest_drives` costliest drives reported: of all there would be as many rows as RAID-hours. Grain: raid_group_id, hour_utc.
 with drive_hours as (
     select
-        drive_id,
-        raid_group_id,
-        hour_utc,
-        slowdown,
+        drive_id, raid_group_id, hour_utc, slowdown,
         cast(date_trunc('week', hour_utc) as timestamp) as week_utc
     from {{ ref('fct_drive_hours') }}
     where slowdown is not null
@@ -23,8 +20,7 @@ raid_groups as (
 )
 
 select
-    drive_hours.raid_group_id,
-    drive_hours.hour_utc,
+    drive_hours.raid_group_id, drive_hours.hour_utc,
     min(drive_hours.slowdown) as lowest_slowdown,
     percentile_cont(0.25) within group (order by drive_hours.slowdown) as lower_quartile_slowdown,
     percentile_cont(0.75) within group (order by drive_hours.slowdown) as upper_quartile_slowdown,

@@ -1,8 +1,7 @@
 {{ config(meta={'made': 'each_build'}) }}
 -- Why records were turned away, over the whole warehouse. Grain: source, reason, column_name.
 select
-    source,
-    reason,
+    source, reason,
     {{ quoted('column') }} as column_name,
     count(*) as row_count,
     count(distinct file) as file_count

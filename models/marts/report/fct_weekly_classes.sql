@@ -22,10 +22,8 @@ drive_counts as (
 select
     {{ hour_at('shares.x') }} as week_utc,
     shares.measure as dimension,
-    shares.class,
-    shares.kind,
-    drive_counts.drive_count,
-    drive_counts.slow_drive_count,
+    shares.class, shares.kind,
+    drive_counts.drive_count, drive_counts.slow_drive_count,
     shares.cluster_count as raid_group_count,
     shares.denominator as drive_hours,
     shares.numerator as slow_drive_hours,

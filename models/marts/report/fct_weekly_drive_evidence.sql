@@ -14,12 +14,8 @@ with drive_weeks as (
 -- the intervals that reach into the week, with all their hours
 intervals as (
     select
-        drive_weeks.week_utc,
-        drive_weeks.drive_id,
-        causes.started_at,
-        causes.interval_hours,
-        causes.cause,
-        causes.evidence,
+        drive_weeks.week_utc, drive_weeks.drive_id,
+        causes.started_at, causes.interval_hours, causes.cause, causes.evidence,
         row_number() over (
             partition by drive_weeks.week_utc, drive_weeks.drive_id order by causes.interval_hours desc, causes.started_at asc
         ) as length_rank
@@ -38,12 +34,8 @@ cause_hours as (
 
 causes as (
     select
-        cause_hours.week_utc,
-        cause_hours.drive_id,
-        cause_hours.cause,
-        cause_hours.cause_hours,
-        rules.action,
-        rules.next_step,
+        cause_hours.week_utc, cause_hours.drive_id, cause_hours.cause, cause_hours.cause_hours,
+        rules.action, rules.next_step,
         row_number() over (
             partition by cause_hours.week_utc, cause_hours.drive_id order by cause_hours.cause_hours desc, rules.cause_rank asc
         ) as cause_place
@@ -73,10 +65,8 @@ sampled as (
 
 events as (
     select
-        drive_weeks.week_utc,
-        drive_weeks.drive_id,
-        events.event_type,
-        events.occurred_at,
+        drive_weeks.week_utc, drive_weeks.drive_id,
+        events.event_type, events.occurred_at,
         row_number() over (
             partition by drive_weeks.week_utc, drive_weeks.drive_id order by events.occurred_at desc, events.event_type asc
         ) as event_place
@@ -86,19 +76,13 @@ events as (
 )
 
 select
-    drive_weeks.week_utc,
-    drive_weeks.drive_id,
-    drives.slot,
-    drives.host,
-    drives.model,
-    drives.firmware,
+    drive_weeks.week_utc, drive_weeks.drive_id,
+    drives.slot, drives.host, drives.model, drives.firmware,
     drive_weeks.slow_hours,
     intervals.interval_hours as longest_interval_hours,
     intervals.started_at as longest_interval_started_at,
-    drive_weeks.median_rate_imbalance,
-    drive_weeks.median_size_imbalance,
-    causes.cause,
-    causes.cause_hours,
+    drive_weeks.median_rate_imbalance, drive_weeks.median_size_imbalance,
+    causes.cause, causes.cause_hours,
     explained.evidence,
     coalesce(flags.flagging_detector_count, 0) as flagging_detector_count,
     cast(
@@ -108,14 +92,11 @@ select
     ) as detector_count,
     events.event_type as last_event_type,
     events.occurred_at as last_event_at,
-    causes.action,
-    causes.next_step
+    causes.action, causes.next_step
 from drive_weeks
 left join {{ ref('dim_drives') }} as drives on drive_weeks.drive_id = drives.drive_id
-left join intervals
-    on drive_weeks.week_utc = intervals.week_utc and drive_weeks.drive_id = intervals.drive_id and intervals.length_rank = 1
-left join causes
-    on drive_weeks.week_utc = causes.week_utc and drive_weeks.drive_id = causes.drive_id and causes.cause_place = 1
+left join intervals on drive_weeks.week_utc = intervals.week_utc and drive_weeks.drive_id = intervals.drive_id and intervals.length_rank = 1
+left join causes on drive_weeks.week_utc = causes.week_utc and drive_weeks.drive_id = causes.drive_id and causes.cause_place = 1
 left join explained
     on causes.week_utc = explained.week_utc
     and causes.drive_id = explained.drive_id
@@ -123,5 +104,4 @@ left join explained
     and explained.evidence_place = 1
 left join flags on drive_weeks.week_utc = flags.week_utc and drive_weeks.drive_id = flags.drive_id
 left join sampled on drive_weeks.week_utc = sampled.week_utc and drive_weeks.drive_id = sampled.drive_id
-left join events
-    on drive_weeks.week_utc = events.week_utc and drive_weeks.drive_id = events.drive_id and events.event_place = 1
+left join events on drive_weeks.week_utc = events.week_utc and drive_weeks.drive_id = events.drive_id and events.event_place = 1

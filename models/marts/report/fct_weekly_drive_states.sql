@@ -48,42 +48,32 @@ measured as (
 
 states as (
     select
-        followed.week_utc,
-        followed.drive_id,
+        followed.week_utc, followed.drive_id,
         case
             when followed.last_slow_week_utc is null then 'new'
             when followed.last_slow_week_utc = followed.week_utc - interval 7 day then 'continuing'
             else 'reopened'
         end as state,
-        followed.slow_hours,
-        followed.max_slowdown,
+        followed.slow_hours, followed.max_slowdown,
         coalesce(earlier.slow_hours, 0) as earlier_slow_hours,
         followed.last_slow_week_utc
     from followed
-    left join slow_weeks as earlier
-        on followed.drive_id = earlier.drive_id and earlier.week_utc = followed.week_utc - interval 7 day
+    left join slow_weeks as earlier on followed.drive_id = earlier.drive_id and earlier.week_utc = followed.week_utc - interval 7 day
     union all
     select
-        ended.week_utc,
-        ended.drive_id,
+        ended.week_utc, ended.drive_id,
         -- a drive without a slowdown is not known to be well
         case when measured.drive_hours > 0 then 'resolved' else 'unseen' end as state,
         0 as slow_hours,
         cast(null as double) as max_slowdown,
-        ended.earlier_slow_hours,
-        ended.last_slow_week_utc
+        ended.earlier_slow_hours, ended.last_slow_week_utc
     from ended
     left join measured on ended.drive_id = measured.drive_id and ended.week_utc = measured.week_utc
 )
 
 select
-    states.week_utc,
-    states.drive_id,
+    states.week_utc, states.drive_id,
     drives.kind,
-    states.state,
-    states.slow_hours,
-    states.max_slowdown,
-    states.earlier_slow_hours,
-    states.last_slow_week_utc
+    states.state, states.slow_hours, states.max_slowdown, states.earlier_slow_hours, states.last_slow_week_utc
 from states
 inner join {{ ref('dim_drives') }} as drives on states.drive_id = drives.drive_id

@@ -2,9 +2,7 @@
 with events as (
     select
         cast(date_trunc('week', occurred_at) as timestamp) as week_utc,
-        kind,
-        event_type,
-        is_explicit,
+        kind, event_type, is_explicit,
         count(*) as event_count,
         count(distinct drive_id) as drive_count,
         count(slow_within_window) as judged_count,
@@ -27,18 +25,9 @@ unplugs as (
 )
 
 select
-    events.week_utc,
-    events.kind,
-    events.event_type,
-    events.is_explicit,
-    events.event_count,
-    events.drive_count,
-    events.judged_count,
+    events.week_utc, events.kind, events.event_type, events.is_explicit, events.event_count, events.drive_count, events.judged_count,
     events.slow_count,
     cast(events.slow_count as double) / nullif(events.judged_count, 0) as slow_ratio,
-    unplugs.replugged_count,
-    unplugs.replaced_count,
-    unplugs.after_slowdown_count,
-    unplugs.recurred_count
+    unplugs.replugged_count, unplugs.replaced_count, unplugs.after_slowdown_count, unplugs.recurred_count
 from events
 left join unplugs on events.week_utc = unplugs.week_utc and events.kind = unplugs.kind and events.event_type = unplugs.event_type

@@ -18,9 +18,7 @@ with observed as (
 
 populations as (
     select
-        week_utc,
-        kind,
-        series,
+        week_utc, kind, series,
         count(*) as population_count,
         {{ nearest_ranks('slowdown', ranks) }} as slowdowns
     from observed
@@ -28,9 +26,7 @@ populations as (
 )
 
 select
-    populations.week_utc,
-    populations.kind,
-    populations.series,
+    populations.week_utc, populations.kind, populations.series,
     cast(ranks.per_hundred_thousand as double) / 1000 as percentile,
     populations.population_count,
     {{ nth('populations.slowdowns', 'ranks.place') }} as slowdown

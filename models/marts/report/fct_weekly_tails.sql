@@ -21,8 +21,7 @@ with weeks as (
 
 thresholds as (
     select
-        week_utc,
-        kind,
+        week_utc, kind,
         slow_at as threshold,
         true as is_slow_threshold,
         raid_hours,
@@ -33,8 +32,7 @@ thresholds as (
 {%- for edge in var('tail_edges') %}
     union all
     select
-        week_utc,
-        kind,
+        week_utc, kind,
         cast({{ edge }} as double) as threshold,
         false as is_slow_threshold,
         raid_hours,
@@ -47,14 +45,7 @@ thresholds as (
 )
 
 select
-    week_utc,
-    kind,
-    threshold,
-    is_slow_threshold,
-    raid_hours,
-    tail_1_hours,
-    tail_2_hours,
-    tail_3_hours,
+    week_utc, kind, threshold, is_slow_threshold, raid_hours, tail_1_hours, tail_2_hours, tail_3_hours,
     cast(tail_1_hours as double) / raid_hours as tail_1_ratio,
     cast(tail_2_hours as double) / raid_hours as tail_2_ratio,
     cast(tail_3_hours as double) / raid_hours as tail_3_ratio,

@@ -11,9 +11,7 @@ with totals as (
 )
 
 select
-    kind,
-    expected_drive_hours,
-    reported_drive_hours,
+    kind, expected_drive_hours, reported_drive_hours,
     cast(reported_drive_hours as double) / cast(expected_drive_hours as double) as reported_ratio,
     drive_hours,
     cast(drive_hours as double) / cast(expected_drive_hours as double) as measured_ratio

@@ -18,10 +18,6 @@ with periods as (
     where replaced_at is not null
 )
 
-select
-    decision_seq,
-    from_utc,
-    to_utc,
-    state
+select decision_seq, from_utc, to_utc, state
 from periods
 where to_utc is null or from_utc < to_utc
