@@ -6,8 +6,7 @@ with drive_hours as (
 )
 
 select
-    kind,
-    age_year,
+    kind, age_year,
     count(case when is_first_hour then 1 end) as drive_count,
     sum(count(case when is_first_hour then 1 end)) over (partition by kind) as all_drive_count,
     count(*) as drive_hours,

@@ -1,7 +1,6 @@
 -- Finding 12: does it matter who made it? SSDs of each flash cell by vendor: share of the drives, and drive-hours below 1.5x.
 select
-    drives.flash_cell,
-    drives.vendor,
+    drives.flash_cell, drives.vendor,
     count(distinct drive_hours.drive_id) as drive_count,
     sum(count(distinct drive_hours.drive_id)) over (partition by drives.flash_cell) as flash_cell_drive_count,
     count(*) as drive_hours,

@@ -7,8 +7,7 @@ with drives as (
 )
 
 select
-    kind,
-    slowness,
+    kind, slowness,
     count(*) as drive_count,
     count(case when wait_hours <= 24 then 1 end) as unplugged_within_a_day,
     100.0 * count(case when wait_hours <= 24 then 1 end) / count(*) as percent_within_a_day

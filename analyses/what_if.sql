@@ -11,14 +11,8 @@ with span as (
 
 raid_hours as (
     select
-        raid_hours.raid_group_id,
-        raid_hours.hour_utc,
-        raid_hours.kind,
-        raid_hours.tail_1,
-        raid_hours.tail_2,
-        raid_hours.tail_3,
-        raid_hours.is_tail_hour,
-        raid_hours.slowest_drive_id
+        raid_hours.raid_group_id, raid_hours.hour_utc, raid_hours.kind, raid_hours.tail_1, raid_hours.tail_2, raid_hours.tail_3,
+        raid_hours.is_tail_hour, raid_hours.slowest_drive_id
     from marts.fct_raid_hours as raid_hours
     cross join span
     where raid_hours.hour_utc >= coalesce(span.pruned_before_utc, raid_hours.hour_utc)
@@ -60,9 +54,7 @@ affected as (
 
 others as (
     select
-        drive_hours.raid_group_id,
-        drive_hours.hour_utc,
-        drive_hours.latency_us,
+        drive_hours.raid_group_id, drive_hours.hour_utc, drive_hours.latency_us,
         row_number() over (partition by drive_hours.raid_group_id, drive_hours.hour_utc order by drive_hours.latency_us desc) as tail_rank
     from drive_hours
     inner join affected on drive_hours.raid_group_id = affected.raid_group_id and drive_hours.hour_utc = affected.hour_utc
@@ -72,8 +64,7 @@ others as (
 
 judged as (
     select
-        others.raid_group_id,
-        others.hour_utc,
+        others.raid_group_id, others.hour_utc,
         max(case when others.tail_rank = 1 + $round then others.latency_us end) / median(others.latency_us) as tail
     from others
     cross join (select value from marts.thresholds where name = 'min_reporting_drives') as fewest
@@ -96,11 +87,7 @@ outcomes as (
     left join affected on raid_hours.raid_group_id = affected.raid_group_id and raid_hours.hour_utc = affected.hour_utc
     left join judged on raid_hours.raid_group_id = judged.raid_group_id and raid_hours.hour_utc = judged.hour_utc
     union all
-    select
-        raid_groups.kind,
-        false as was_valid,
-        false as is_tail_hour,
-        judged.tail
+    select raid_groups.kind, false as was_valid, false as is_tail_hour, judged.tail
     from judged
     inner join marts.dim_raid_groups as raid_groups on judged.raid_group_id = raid_groups.raid_group_id
     left join raid_hours on judged.raid_group_id = raid_hours.raid_group_id and judged.hour_utc = raid_hours.hour_utc
@@ -133,15 +120,11 @@ totals as (
 select
     totals.kind,
     coalesce(replaced_drives.replaced_drive_count, 0) as replaced_drive_count,
-    totals.raid_hours,
-    totals.tail_hours,
+    totals.raid_hours, totals.tail_hours,
     cast(totals.tail_hours as double) / nullif(totals.raid_hours, 0) as tail_ratio,
-    totals.raid_hours_left,
-    totals.tail_hours_left,
+    totals.raid_hours_left, totals.tail_hours_left,
     cast(totals.tail_hours_left as double) / nullif(totals.raid_hours_left, 0) as tail_ratio_left,
-    totals.tail_hours_ended,
-    totals.tail_hours_begun,
-    totals.tail_hours_unknown,
+    totals.tail_hours_ended, totals.tail_hours_begun, totals.tail_hours_unknown,
     span.pruned_before_utc
 from totals
 cross join span

@@ -4,16 +4,9 @@
 -- Parameters, which `drivetail what-if` passes. $policies: names. $st: slowdown from which a drive is late, null for the threshold of its kind. $since, $until: hours (UTC), null for all.
 with raid_hours as (
     select
-        kind,
-        raid_group_id,
-        tail_1,
-        tail_2,
-        tail_3,
-        is_tail_hour,
-        slow_at,
+        kind, raid_group_id, tail_1, tail_2, tail_3, is_tail_hour, slow_at,
         coalesce(cast($st as double), slow_at) as late_at,
-        data_drive_count,
-        raid_io_count,
+        data_drive_count, raid_io_count,
         -- at most two drives can be masked, so the two largest say how many are late
         case when tail_2 >= coalesce(cast($st as double), slow_at) then 2 when tail_1 >= coalesce(cast($st as double), slow_at) then 1 else 0 end as late_count
     from marts.fct_raid_hours
@@ -58,9 +51,7 @@ ranked as (
 
 group_totals as (
     select
-        served.kind,
-        served.policy,
-        served.raid_group_id,
+        served.kind, served.policy, served.raid_group_id,
         count(case when served.is_tail_hour then 1 end) as tail_hours,
         count(case when served.is_tail_hour and served.completion < served.slow_at then 1 end) as tail_hours_avoided
     from served
@@ -69,8 +60,7 @@ group_totals as (
 
 resampled as (
     select
-        group_totals.kind,
-        group_totals.policy,
+        group_totals.kind, group_totals.policy,
         draws.replicate,
         cast(sum(draws.draw_count * group_totals.tail_hours_avoided) as double)
         / nullif(sum(draws.draw_count * group_totals.tail_hours), 0) as avoided_ratio
@@ -82,8 +72,7 @@ resampled as (
 
 ends as (
     select
-        kind,
-        policy,
+        kind, policy,
         percentile_cont(0.025) within group (order by avoided_ratio) as low,
         percentile_cont(0.975) within group (order by avoided_ratio) as high
     from resampled
@@ -92,8 +81,7 @@ ends as (
 
 totals as (
     select
-        ranked.kind,
-        ranked.policy,
+        ranked.kind, ranked.policy,
         count(*) as raid_hours,
         count(case when ranked.completion >= ranked.slow_at then 1 end) as tail_hours,
         count(case when ranked.is_tail_hour then 1 end) as tail_hours_now,
@@ -114,18 +102,9 @@ totals as (
 )
 
 select
-    totals.kind,
-    totals.policy,
-    totals.raid_hours,
-    totals.tail_hours,
+    totals.kind, totals.policy, totals.raid_hours, totals.tail_hours,
     cast(totals.tail_hours as double) / nullif(totals.raid_hours, 0) as tail_ratio,
-    totals.hours_above_3,
-    totals.hours_above_4,
-    totals.mean_excess,
-    totals.p99,
-    totals.p999,
-    totals.extra_read_ratio,
-    totals.tail_hours_now,
+    totals.hours_above_3, totals.hours_above_4, totals.mean_excess, totals.p99, totals.p999, totals.extra_read_ratio, totals.tail_hours_now,
     totals.tail_hours_avoided,
     -- a bootstrap of 2 of 2 hours gives 2 to 2: of few hours the interval is exact
     coalesce(limits.low, ends.low) * totals.tail_hours_now as avoided_low,

@@ -33,8 +33,7 @@ named as (
         contested.is_one_drive,
         seen.drive_id <> seen.serial and {{ host_of('seen.drive_id') }} <> '' and contested.serial is not null as is_contested
     from seen_from_hosts as seen
-    left join contested
-        on seen.serial = contested.serial
+    left join contested on seen.serial = contested.serial
         {%- for column in at %}
         and seen.{{ column }} = contested.{{ column }}
         {%- endfor %}

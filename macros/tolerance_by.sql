@@ -4,10 +4,7 @@
 with raid_hours as (
     select
         {{ keys | map('replace', 'week_utc', "cast(date_trunc('week', hour_utc) as timestamp) as week_utc") | join(', ') }},
-        raid_group_id,
-        slow_at,
-        raid_io_count,
-        is_tail_hour,
+        raid_group_id, slow_at, raid_io_count, is_tail_hour,
         cast(least(slow_drive_count, 2) as double) / data_drive_count as extra_ratio,
         raid_io_count * (cast(least(slow_drive_count, 2) as double) / data_drive_count) as extra_ios,
         -- an adaptive read goes around two drives, and takes what the third does
@@ -68,15 +65,11 @@ select
 {%- for key in keys %}
     totals.{{ key }},
 {%- endfor %}
-    totals.raid_hours,
-    totals.tail_hours,
-    totals.tail_hours_avoided,
+    totals.raid_hours, totals.tail_hours, totals.tail_hours_avoided,
     -- a bootstrap of 2 of 2 hours gives 2 to 2: of few hours the interval is exact
     coalesce(limits.low, ends.low) * totals.tail_hours as tail_hours_avoided_low,
     coalesce(limits.high, ends.high) * totals.tail_hours as tail_hours_avoided_high,
-    totals.extra_read_ratio,
-    totals.tail_hours_shortened,
-    totals.shortened_to
+    totals.extra_read_ratio, totals.tail_hours_shortened, totals.shortened_to
 from totals
 left join {{ ref('share_limits') }} as limits on totals.tail_hours = limits.trial_count and totals.tail_hours_avoided = limits.event_count
 left join ends on {% for key in keys %}totals.{{ key }} = ends.{{ key }}{{ " and " if not loop.last }}{% endfor %}

@@ -5,10 +5,7 @@
 {%- set hits, total, numerator, denominator = as_decimal('hits'), as_decimal('total'), as_decimal('numerator'), as_decimal('denominator') -%}
 shares as (
     select
-        measure,
-        class,
-        x,
-        kind,
+        measure, class, x, kind,
         cast(sum(hits) as bigint) as numerator,
         cast(sum(total) as bigint) as denominator,
         count(*) as cluster_count,
@@ -54,15 +51,7 @@ effective as (
 )
 
 select
-    measure,
-    class,
-    x,
-    kind,
-    numerator,
-    denominator,
-    cluster_count,
-    share,
-    effective_count,
+    measure, class, x, kind, numerator, denominator, cluster_count, share, effective_count,
     -- the ends at 0 and 1 are exact: rounding must not leave a trace of them
     case when numerator = 0 then 0.0 else {{ wilson_low('share', 'effective_count') }} end as share_low,
     case when numerator = denominator then 1.0 else {{ wilson_high('share', 'effective_count') }} end as share_high

@@ -3,8 +3,7 @@
 with changed as (
     select coalesce(now.is_raid_group, before.is_raid_group) as is_raid_group, coalesce(now.id, before.id) as id
     from {{ ref('plan_classes') }} as now
-    full join {{ source('plan', 'last_classes') }} as before
-        on now.is_raid_group = before.is_raid_group and now.id = before.id
+    full join {{ source('plan', 'last_classes') }} as before on now.is_raid_group = before.is_raid_group and now.id = before.id
     where coalesce(now.class, 'unknown') <> coalesce(before.class, 'unknown')
 )
 

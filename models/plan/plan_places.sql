@@ -2,21 +2,13 @@
 -- Grain: place_type, drive_id, raid_group_id, from_hour_utc.
 select
     'segment' as place_type,
-    drive_id,
-    raid_group_id,
+    drive_id, raid_group_id,
     role || case when is_mapped then ', mapped' else '' end || case when is_group_guessed then ', guessed' else '' end as role,
-    from_hour_utc,
-    to_hour_utc
+    from_hour_utc, to_hour_utc
 from {{ ref('int_drives__segments') }}
 where is_believed
 union all
-select
-    'own segment' as place_type,
-    drive_id,
-    raid_group_id,
-    role,
-    from_hour_utc,
-    to_hour_utc
+select 'own segment' as place_type, drive_id, raid_group_id, role, from_hour_utc, to_hour_utc
 from {{ ref('int_drives__segments') }}
 where not is_believed
 union all
@@ -26,8 +18,7 @@ select
     drive_id,
     cast(null as string) as raid_group_id,
     alias as role,
-    from_hour_utc,
-    to_hour_utc
+    from_hour_utc, to_hour_utc
 from {{ ref('int_aliases__periods') }}
 union all
 select
@@ -35,8 +26,7 @@ select
     alias as drive_id,
     cast(null as string) as raid_group_id,
     drive_id as role,
-    from_hour_utc,
-    to_hour_utc
+    from_hour_utc, to_hour_utc
 from {{ ref('int_aliases__periods') }}
 union all
 -- whether devices are paths of one drive, which decides whose their hours are when both measured it

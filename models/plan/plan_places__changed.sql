@@ -32,11 +32,8 @@ stretches as (
 said_{{ side }} as (
     select
         stretches.drive_id,
-        places.place_type,
-        places.raid_group_id,
-        places.role,
-        stretches.from_hour_utc,
-        stretches.to_hour_utc
+        places.place_type, places.raid_group_id, places.role,
+        stretches.from_hour_utc, stretches.to_hour_utc
     from stretches
     inner join places_{{ side }} as places
         on stretches.drive_id = places.drive_id

@@ -1,25 +1,8 @@
 -- Samples within hours, as delivered, without the losers of conflicts. Grain: delivery_seq, file_no, row_no.
 select
-    delivery_seq,
-    file_no,
-    row_no,
-    source,
-    is_alias,
-    from_utc,
-    to_utc,
-    drive_id,
-    read_ios,
-    write_ios,
-    read_latency_us,
-    write_latency_us,
-    read_blocks,
-    write_blocks,
+    delivery_seq, file_no, row_no, source, is_alias, from_utc, to_utc, drive_id, read_ios, write_ios, read_latency_us, write_latency_us,
+    read_blocks, write_blocks,
     coalesce(block_bytes, {{ var('default_block_bytes') }}) as block_bytes,
-    latency_us,
-    io_count,
-    bytes,
-    coverage,
-    min_coverage,
-    collected_at
+    latency_us, io_count, bytes, coverage, min_coverage, collected_at
 from {{ source('raw', 'drive_samples') }} as delivered
 where {{ is_live('drive_samples', 'delivered') }}

@@ -2,12 +2,7 @@
 -- Results of each benchmark before and after. Grain: experiment_id, config_id, benchmark, test, parameter, size_bytes.
 with cells as (
     select
-        results.experiment_id,
-        results.config_id,
-        results.benchmark,
-        results.test,
-        results.parameter,
-        results.size_bytes,
+        results.experiment_id, results.config_id, results.benchmark, results.test, results.parameter, results.size_bytes,
         bool_and(results.higher_is_better) as higher_is_better,
         -- values in several units have no mean
         case when count(distinct results.unit) = 1 then any_value(results.unit) end as unit,
@@ -29,14 +24,7 @@ with cells as (
 
 pairs as (
     select
-        experiment_id,
-        config_id,
-        benchmark,
-        test,
-        parameter,
-        size_bytes,
-        unit,
-        higher_is_better,
+        experiment_id, config_id, benchmark, test, parameter, size_bytes, unit, higher_is_better,
         b.n as n_before,
         b.mean as mean_before,
         sqrt(b.variance) as sd_before,

@@ -2,33 +2,17 @@
 -- Operations that IOR summed up, with two checks of each summary against itself. Grain: experiment_id, config_id, phase, run_number, file, operation, test.
 with runs as (
     select
-        listings.experiment_id,
-        listings.config_id,
-        listings.phase,
-        listings.run_number,
-        listings.file,
+        listings.experiment_id, listings.config_id, listings.phase, listings.run_number, listings.file,
         stress.operation,
         -- a file holds several where IOR ran several tests, or was called again
         row_number() over (
             partition by
-                listings.experiment_id,
-                listings.config_id,
-                listings.phase,
-                listings.run_number,
-                listings.file,
+                listings.experiment_id, listings.config_id, listings.phase, listings.run_number, listings.file,
                 stress.operation
             order by stress."row" asc
         ) as test,
-        stress.max_mib_per_s,
-        stress.min_mib_per_s,
-        stress.mean_mib_per_s,
-        stress.sd_mib_per_s,
-        stress.mean_seconds,
-        stress.tasks,
-        stress.repetitions,
-        stress.segments,
-        stress.block_bytes,
-        stress.transfer_bytes,
+        stress.max_mib_per_s, stress.min_mib_per_s, stress.mean_mib_per_s, stress.sd_mib_per_s, stress.mean_seconds, stress.tasks,
+        stress.repetitions, stress.segments, stress.block_bytes, stress.transfer_bytes,
         -- in double: a product of what somebody typed may be too large for bigint
         cast(stress.tasks as double) * stress.segments * stress.block_bytes as written_bytes,
         stress.aggregate_bytes as printed_bytes

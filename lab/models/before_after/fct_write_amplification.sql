@@ -10,11 +10,7 @@ with increases as (
 
 drives as (
     select
-        experiment_id,
-        config_id,
-        phase,
-        run_number,
-        device_id,
+        experiment_id, config_id, phase, run_number, device_id,
         {%- for counter in drive_write_counters() %}
         min(increase) filter (where counter = '{{ counter.name }}') as {{ counter.name | lower }},
         {%- endfor %}
@@ -60,11 +56,7 @@ sided as (
 )
 
 select
-    experiment_id,
-    config_id,
-    phase,
-    run_number,
-    device_id,
+    experiment_id, config_id, phase, run_number, device_id,
     try_cast(round(host_bytes) as bigint) as host_bytes_written,
     try_cast(round(media_bytes) as bigint) as media_bytes_written,
     media_bytes / nullif(host_bytes, 0) as write_amplification,

@@ -1,18 +1,13 @@
 -- Two configurations, devices, phases or values of a factor over every test that both have, in both orders.
 -- Grain: experiment_id, compared, config_id, side_a, side_b, pass, benchmark, test, parameter, size_bytes.
 with results as (
-    select
-        results.*,
-        configs.device_id
+    select results.*, configs.device_id
     from {{ ref('fct_bench_results') }} as results
     inner join {{ ref('dim_configs') }} as configs on results.experiment_id = configs.experiment_id and results.config_id = configs.config_id
 ),
 
 factored as (
-    select
-        results.*,
-        factors.factor,
-        factors.factor || '=' || factors.value as setting
+    select results.*, factors.factor, factors.factor || '=' || factors.value as setting
     from results
     inner join {{ ref('dim_config_factors') }} as factors using (experiment_id, config_id)
 ),
@@ -31,10 +26,7 @@ sides as (
         {{ factor }} as factor,
         {{ side }} as side,
         "pass",
-        benchmark,
-        test,
-        parameter,
-        size_bytes,
+        benchmark, test, parameter, size_bytes,
         min(unit) as unit,
         bool_and(higher_is_better) as higher_is_better,
         count(*) as n,
@@ -52,18 +44,11 @@ sides as (
 
 pairs as (
     select
-        a.experiment_id,
-        a.compared,
-        a.config_id,
+        a.experiment_id, a.compared, a.config_id,
         a.side as side_a,
         b.side as side_b,
         a."pass",
-        a.benchmark,
-        a.test,
-        a.parameter,
-        a.size_bytes,
-        a.unit,
-        a.higher_is_better,
+        a.benchmark, a.test, a.parameter, a.size_bytes, a.unit, a.higher_is_better,
         a.n as n_a,
         b.n as n_b,
         a.mean as mean_a,

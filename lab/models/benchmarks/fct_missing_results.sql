@@ -1,8 +1,7 @@
 -- Cells with fewer results than expected. Grain: experiment_id, config_id, phase, pass, benchmark, test, parameter, size_bytes.
 with writes as (
     select
-        experiment_id,
-        config_id,
+        experiment_id, config_id,
         '' as phase,
         "pass",
         'iozone_' || "pass" as benchmark,
@@ -15,15 +14,9 @@ with writes as (
 
 phases as (
     select
-        experiment_id,
-        config_id,
-        phase,
+        experiment_id, config_id, phase,
         "pass",
-        benchmark,
-        test,
-        parameter,
-        size_bytes,
-        run_number
+        benchmark, test, parameter, size_bytes, run_number
     from {{ ref('fct_bench_results') }}
     inner join {{ ref('dim_experiments') }} using (experiment_id)
     where kind = 'before_after' and phase in ('before', 'after')
@@ -32,8 +25,7 @@ phases as (
 expected as (
     -- synchronous writes: every buffer that any configuration has, in both passes
     select
-        configs.experiment_id,
-        configs.config_id,
+        configs.experiment_id, configs.config_id,
         '' as phase,
         passes."pass",
         'iozone_' || passes."pass" as benchmark,

@@ -8,12 +8,8 @@ with filesystems as (
 -- what is mounted of the filesystem's drive, by the file that is listed last: described where it is one
 mounted as (
     select
-        filesystems.experiment_id,
-        filesystems.filesystem_id,
-        mounted.kernel_name,
-        mounted.type,
-        mounted.mount_point,
-        mounted.partition_start_sectors
+        filesystems.experiment_id, filesystems.filesystem_id,
+        mounted.kernel_name, mounted.type, mounted.mount_point, mounted.partition_start_sectors
     from filesystems
     inner join {{ ref('dim_devices') }} as devices
         on filesystems.experiment_id = devices.experiment_id and filesystems.device_id = devices.device_id
@@ -31,8 +27,7 @@ mounted as (
 
 described as (
     select
-        experiment_id,
-        filesystem_id,
+        experiment_id, filesystem_id,
         min(type) as type,
         min(mount_point) as mount_point,
         min(partition_start_sectors) as partition_start_sectors
@@ -42,13 +37,9 @@ described as (
 )
 
 select
-    filesystems.experiment_id,
-    filesystems.filesystem_id,
-    filesystems.device_id,
+    filesystems.experiment_id, filesystems.filesystem_id, filesystems.device_id,
     coalesce(filesystems.type, described.type) as type,
-    filesystems.block_bytes,
-    filesystems.mount_options,
-    filesystems.mkfs_options,
+    filesystems.block_bytes, filesystems.mount_options, filesystems.mkfs_options,
     coalesce(filesystems.mount_point, described.mount_point) as mount_point,
     coalesce(filesystems.partition_start_sectors, described.partition_start_sectors, 0) as partition_start_sectors
 from filesystems

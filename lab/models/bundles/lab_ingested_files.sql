@@ -9,9 +9,7 @@ with ranked as (
 )
 
 select
-    experiment_id,
-    file,
-    revision,
+    experiment_id, file, revision,
     min(tool) as tool,
     min(sha256) as sha256,
     case

@@ -1,11 +1,6 @@
 -- How sequential the requests of a trace are, and how busy they keep the device. Grain: experiment_id, config_id, phase, run_number, file, device.
 select
-    experiment_id,
-    config_id,
-    phase,
-    run_number,
-    file,
-    device,
+    experiment_id, config_id, phase, run_number, file, device,
     count(*) as requests,
     cast(sum(sectors) * 512 as bigint) as "bytes",
     count(*) filter (where is_seek) as seeks,

@@ -11,12 +11,7 @@ with seconds as (
 
 totals as (
     select
-        experiment_id,
-        config_id,
-        phase,
-        run_number,
-        file,
-        device,
+        experiment_id, config_id, phase, run_number, file, device,
         count(*) as bins,
         count(*) filter (where is_idle and not coalesce(was_idle, false)) as idle_gaps,
         count(*) filter (where is_idle) as idle_seconds,
@@ -35,15 +30,7 @@ peaks as (
 ),
 
 periods as (
-    select
-        experiment_id,
-        config_id,
-        phase,
-        run_number,
-        file,
-        device,
-        lag_seconds,
-        correlation
+    select experiment_id, config_id, phase, run_number, file, device, lag_seconds, correlation
     from peaks
     where lag_seconds >= 2
         and lag_seconds <= bins // 2

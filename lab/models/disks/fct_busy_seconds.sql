@@ -3,12 +3,7 @@
 -- The share of each second of a trace in which a device was busy. Grain: experiment_id, config_id, phase, run_number, file, device, bin.
 with windows as (
     select
-        experiment_id,
-        config_id,
-        phase,
-        run_number,
-        file,
-        device,
+        experiment_id, config_id, phase, run_number, file, device,
         min(issued_ns) as begun_ns,
         greatest(cast(ceil((max(completed_ns) - min(issued_ns)) / 1e9) as bigint), 1) as bins
     from {{ ref('step_lab__accesses') }}
@@ -17,21 +12,14 @@ with windows as (
 
 -- bins beyond this count are not laid out: one garbled time must not fill the memory
 bins as (
-    select
-        * exclude (bins),
-        unnest(range(bins)) as bin
+    select * exclude (bins), unnest(range(bins)) as bin
     from windows
     where bins <= {{ lab_most_seconds }}
 ),
 
 parts as (
     select
-        accesses.experiment_id,
-        accesses.config_id,
-        accesses.phase,
-        accesses.run_number,
-        accesses.file,
-        accesses.device,
+        accesses.experiment_id, accesses.config_id, accesses.phase, accesses.run_number, accesses.file, accesses.device,
         accesses.busy_from_ns - windows.begun_ns as from_ns,
         accesses.busy_to_ns - windows.begun_ns as to_ns,
         unnest(range(
@@ -44,26 +32,14 @@ parts as (
 
 busy as (
     select
-        experiment_id,
-        config_id,
-        phase,
-        run_number,
-        file,
-        device,
-        bin,
+        experiment_id, config_id, phase, run_number, file, device, bin,
         cast(sum(least(to_ns, (bin + 1) * 1000000000) - greatest(from_ns, bin * 1000000000)) as bigint) as busy_ns
     from parts
     group by experiment_id, config_id, phase, run_number, file, device, bin
 )
 
 select
-    bins.experiment_id,
-    bins.config_id,
-    bins.phase,
-    bins.run_number,
-    bins.file,
-    bins.device,
-    bins.bin,
+    bins.experiment_id, bins.config_id, bins.phase, bins.run_number, bins.file, bins.device, bins.bin,
     coalesce(busy.busy_ns, 0) as busy_ns,
     coalesce(busy.busy_ns, 0) / 1e9 as busy_ratio,
     coalesce(busy.busy_ns, 0) / 1e9 < {{ lab_idle_ratio }} as is_idle

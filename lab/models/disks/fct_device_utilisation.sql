@@ -1,9 +1,7 @@
 -- How busy a device was in a run, by the counters of the kernel. Grain: experiment_id, config_id, phase, run_number, device.
 {%- set counters = ['reads', 'sectors_read', 'read_ms', 'writes', 'sectors_written', 'write_ms', 'busy_ms'] %}
 with devices as (
-    select
-        experiment_id,
-        kernel_name
+    select experiment_id, kernel_name
     from {{ ref('dim_devices') }}
     where kernel_name is not null
     group by experiment_id, kernel_name
@@ -11,10 +9,7 @@ with devices as (
 
 snapshots as (
     select
-        listings.experiment_id,
-        listings.config_id,
-        listings.phase,
-        listings.run_number,
+        listings.experiment_id, listings.config_id, listings.phase, listings.run_number,
         snapshots.device,
         listings.offset_s + snapshots.at_s as at_s,
         {%- for counter in counters %}
@@ -28,10 +23,7 @@ snapshots as (
     -- one snapshot that two files hold counts once
     qualify row_number() over (
         partition by
-            listings.experiment_id,
-            listings.config_id,
-            listings.phase,
-            listings.run_number,
+            listings.experiment_id, listings.config_id, listings.phase, listings.run_number,
             snapshots.device,
             listings.offset_s + snapshots.at_s
         order by listings.listed_at desc, snapshots."row" desc
@@ -40,11 +32,7 @@ snapshots as (
 
 gained as (
     select
-        experiment_id,
-        config_id,
-        phase,
-        run_number,
-        device,
+        experiment_id, config_id, phase, run_number, device,
         at_s - lag(at_s) over run as observed_seconds,
         {%- for counter in counters %}
         {{ counter }} - lag({{ counter }}) over run as {{ counter }}{{ ',' if not loop.last }}
@@ -55,11 +43,7 @@ gained as (
 
 counted as (
     select
-        experiment_id,
-        config_id,
-        phase,
-        run_number,
-        device,
+        experiment_id, config_id, phase, run_number, device,
         1 as preference,
         least({{ counters | join(', ') }}) < 0 as is_reset,
         observed_seconds,
@@ -75,10 +59,7 @@ counted as (
 -- what sysstat measured in an interval is a rate already
 measured as (
     select
-        listings.experiment_id,
-        listings.config_id,
-        listings.phase,
-        listings.run_number,
+        listings.experiment_id, listings.config_id, listings.phase, listings.run_number,
         intervals.device,
         case when listings.tool = 'iostat' then 2 else 3 end as preference,
         false as is_reset,
@@ -92,11 +73,7 @@ measured as (
     inner join {{ ref('step_lab__listings') }} as listings using (experiment_id, delivery_seq, listing)
     qualify row_number() over (
         partition by
-            listings.experiment_id,
-            listings.config_id,
-            listings.phase,
-            listings.run_number,
-            listings.tool,
+            listings.experiment_id, listings.config_id, listings.phase, listings.run_number, listings.tool,
             intervals.device,
             listings.offset_s + intervals.ended_s
         order by listings.listed_at desc, intervals."row" desc
@@ -112,11 +89,7 @@ preferred as (
 
 totals as (
     select
-        experiment_id,
-        config_id,
-        phase,
-        run_number,
-        device,
+        experiment_id, config_id, phase, run_number, device,
         coalesce({{ of_sample('sum', 'observed_seconds', 'not is_reset') }}, 0) as observed_seconds,
         {%- for sum in ('busy_seconds', 'reads', 'bytes_read', 'writes', 'bytes_written') %}
         {{ of_sample('sum', sum, 'not is_reset') }} as {{ sum }},
@@ -127,12 +100,7 @@ totals as (
 )
 
 select
-    experiment_id,
-    config_id,
-    phase,
-    run_number,
-    device,
-    observed_seconds,
+    experiment_id, config_id, phase, run_number, device, observed_seconds,
     coalesce(busy_seconds, case when observed_seconds = 0 then 0 end) as busy_seconds,
     busy_seconds / nullif(observed_seconds, 0) as utilisation,
     cast(round(reads) as bigint) as reads,

@@ -1,8 +1,7 @@
 -- Fragmentation and speed of writers with and without preallocation (factor `fallocate`). Grain: experiment_id, writers.
 with configs as (
     select
-        configs.experiment_id,
-        configs.config_id,
+        configs.experiment_id, configs.config_id,
         coalesce(configs.writers, try_cast(writers.value as bigint)) as writers,
         preallocated.value = 'true' as is_preallocated
     from {{ ref('dim_configs') }} as configs
@@ -19,8 +18,7 @@ with configs as (
 
 files as (
     select
-        configs.experiment_id,
-        configs.writers,
+        configs.experiment_id, configs.writers,
         {%- for side, condition in (('without', 'not configs.is_preallocated'), ('with', 'configs.is_preallocated')) %}
         count(*) filter (where {{ condition }}) as files_{{ side }},
         count(*) filter (where {{ condition }} and fragments.extent_count = 1) as whole_files_{{ side }},
@@ -34,8 +32,7 @@ files as (
 
 speeds as (
     select
-        configs.experiment_id,
-        configs.writers,
+        configs.experiment_id, configs.writers,
         {{ of_sample('avg', 'results.value', 'not configs.is_preallocated') }} as write_bytes_per_s_without,
         {{ of_sample('avg', 'results.value', 'configs.is_preallocated') }} as write_bytes_per_s_with
     from configs
@@ -45,8 +42,7 @@ speeds as (
 )
 
 select
-    files.experiment_id,
-    files.writers,
+    files.experiment_id, files.writers,
     {%- for side in ('without', 'with') %}
     files.files_{{ side }},
     files.whole_files_{{ side }},

@@ -4,9 +4,7 @@
 {%- set key = ['experiment_id', 'config_id', 'phase', 'run_number', 'file', 'device', 'direction'] %}
 {%- set trace = key | join(', ') %}
 with turned as (
-    select
-        accesses.*,
-        units.turn
+    select accesses.*, units.turn
     from {{ ref('step_lab__file_accesses') }} as accesses
     asof inner join {{ ref('step_lab__replay_units') }} as units
         on accesses.experiment_id = units.experiment_id
@@ -34,13 +32,7 @@ ordered as (
 
 counted as (
     select
-        experiment_id,
-        config_id,
-        phase,
-        run_number,
-        file,
-        device,
-        direction,
+        experiment_id, config_id, phase, run_number, file, device, direction,
         count(distinct file_name) as clients,
         count(*) filter (where is_first_of_unit) as units,
         cast(sum(sectors) * 512 as bigint) as moved_bytes,

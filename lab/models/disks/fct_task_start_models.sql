@@ -6,8 +6,7 @@
 {%- set fast, jvm = lab_fast_heartbeat_seconds, lab_jvm_seconds %}
 with measured as (
     select
-        experiment_id,
-        config_id,
+        experiment_id, config_id,
         sum(mean_task_seconds * tasks) / sum(tasks) as read_seconds,
         sum(mean_gap_seconds * idle_gaps) / nullif(sum(idle_gaps), 0) as gap_seconds,
         sum(mean_task_bytes * tasks) / nullif(sum(tasks) filter (where mean_task_bytes is not null), 0) as task_bytes,
@@ -18,8 +17,7 @@ with measured as (
 
 factors as (
     select
-        experiment_id,
-        config_id,
+        experiment_id, config_id,
         max(try_cast(value as double)) filter (where factor = 'heartbeat_seconds') as heartbeat_seconds,
         bool_or(lower(value) = 'true') filter (where factor = 'jvm_reuse') as is_jvm_reused
     from {{ ref('dim_config_factors') }}
@@ -28,10 +26,7 @@ factors as (
 
 -- Spark launches tasks as slots report, in JVMs that stay: what is usual for Hadoop says nothing of it
 tools as (
-    select
-        experiment_id,
-        config_id,
-        bool_and(tool = 'spark-events') as is_spark
+    select experiment_id, config_id, bool_and(tool = 'spark-events') as is_spark
     from {{ ref('step_lab__listings') }}
     where tool in ('job-history', 'spark-events', 'tasks')
     group by experiment_id, config_id
@@ -39,11 +34,7 @@ tools as (
 
 causes as (
     select
-        measured.experiment_id,
-        measured.config_id,
-        measured.read_seconds,
-        measured.gap_seconds,
-        measured.observed_utilisation,
+        measured.experiment_id, measured.config_id, measured.read_seconds, measured.gap_seconds, measured.observed_utilisation,
         coalesce(factors.heartbeat_seconds, case when not tools.is_spark then {{ lab_heartbeat_seconds }} end) as heartbeat_seconds,
         case when coalesce(factors.is_jvm_reused, case when not tools.is_spark then false end) then 0.0
             when factors.is_jvm_reused is not null or not tools.is_spark then {{ jvm }}
@@ -73,12 +64,7 @@ changed as (
 )
 
 select
-    experiment_id,
-    config_id,
-    read_seconds,
-    wait_seconds,
-    predicted_utilisation,
-    observed_utilisation,
+    experiment_id, config_id, read_seconds, wait_seconds, predicted_utilisation, observed_utilisation,
     read_seconds / nullif(read_seconds + fast_wait_seconds, 0) - predicted_utilisation as gain_if_heartbeat_300ms,
     read_seconds / nullif(read_seconds + reused_wait_seconds, 0) - predicted_utilisation as gain_if_jvm_reused,
     read_seconds * data_ratio / nullif(read_seconds * data_ratio + wait_seconds, 0) - predicted_utilisation as gain_if_5gb_tasks,

@@ -1,10 +1,6 @@
 -- How well the slots of a node are used by tasks. Grain: experiment_id, config_id, phase, run_number, node.
 select
-    experiment_id,
-    config_id,
-    phase,
-    run_number,
-    node,
+    experiment_id, config_id, phase, run_number, node,
     count(*) as tasks,
     count(distinct slot) as slots,
     max(ended_s) - min(started_s) as makespan_seconds,

@@ -4,11 +4,7 @@
     'extents_per_file': 'extents_per_file', 'extents_per_mib': 'extents_per_mib', 'write': 'write_bytes_per_s'
 } %}
 with configs as (
-    select
-        configs.experiment_id,
-        configs.config_id,
-        configs.writers,
-        devices.major_minor
+    select configs.experiment_id, configs.config_id, configs.writers, devices.major_minor
     from {{ ref('dim_configs') }} as configs
     left join {{ ref('dim_devices') }} as devices using (experiment_id, device_id)
     where configs.writers is not null
@@ -16,13 +12,8 @@ with configs as (
 
 maps as (
     select
-        configs.experiment_id,
-        configs.config_id,
-        configs.writers,
-        files.phase,
-        files.run_number,
-        files.extent_count,
-        files.allocated_bytes
+        configs.experiment_id, configs.config_id, configs.writers,
+        files.phase, files.run_number, files.extent_count, files.allocated_bytes
     from configs
     inner join {{ ref('fct_file_fragments') }} as files using (experiment_id, config_id)
 ),
@@ -30,8 +21,7 @@ maps as (
 samples as (
     {%- for measure in ('bandwidth', 'mean_run', 'seeks_per_mib') %}
     select
-        configs.experiment_id,
-        configs.writers,
+        configs.experiment_id, configs.writers,
         '{{ measure }}' as measure,
         -- a trace without duration has no bandwidth
         patterns.{{ columns[measure] }} as value
@@ -43,28 +33,19 @@ samples as (
         and coalesce(configs.major_minor = patterns.device, true)
     union all
     {%- endfor %}
-    select
-        experiment_id,
-        writers,
-        'extents_per_file' as measure,
-        extent_count as value
+    select experiment_id, writers, 'extents_per_file' as measure, extent_count as value
     from maps
     union all
     -- files of one writer may be larger than those of several: extents are counted by bytes
     select
-        experiment_id,
-        writers,
+        experiment_id, writers,
         'extents_per_mib' as measure,
         sum(extent_count) * 1048576.0 / nullif(sum(allocated_bytes), 0) as value
     from maps
     group by experiment_id, writers, config_id, phase, run_number
     union all
     -- what `drivetail lab run writers` timed: all writers of a run together
-    select
-        configs.experiment_id,
-        configs.writers,
-        'write' as measure,
-        results.value
+    select configs.experiment_id, configs.writers, 'write' as measure, results.value
     from configs
     inner join {{ ref('fct_bench_results') }} as results using (experiment_id, config_id)
     where results.benchmark = 'writers' and results.test = 'write' and results.unit = 'B/s'
@@ -72,9 +53,7 @@ samples as (
 
 spreads as (
     select
-        experiment_id,
-        writers,
-        measure,
+        experiment_id, writers, measure,
         count(*) as samples,
         count(value) as n,
         {{ of_sample('avg', 'value') }} as mean,
@@ -109,16 +88,14 @@ judged as (
 
 extents as (
     select
-        experiment_id,
-        writers,
+        experiment_id, writers,
         sum(allocated_bytes) / nullif(cast(sum(extent_count) as double), 0) as mean_extent_bytes
     from maps
     group by experiment_id, writers
 )
 
 select
-    counts.experiment_id,
-    counts.writers,
+    counts.experiment_id, counts.writers,
     coalesce(any_value(judged.samples) filter (where judged.measure = 'mean_run'), 0) as traces,
     coalesce(any_value(judged.samples) filter (where judged.measure = 'extents_per_file'), 0) as files,
     {%- for measure, column in columns.items() %}

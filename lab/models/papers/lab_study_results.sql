@@ -15,12 +15,9 @@ with numbers as (
 -- Before and after: by how much the phase that the paper found better is better here (percent of the other)
 cells as (
     select
-        cells.experiment_id,
-        cells.config_id,
+        cells.experiment_id, cells.config_id,
         numbers.id,
-        cells.verdict,
-        cells.is_minor,
-        cells.pct_better,
+        cells.verdict, cells.is_minor, cells.pct_better,
         numbers.better,
         case numbers.better when 'before' then cells.diff / cells.mean_after else -cells.diff / cells.mean_before end * 100 as pct,
         case numbers.better when 'before' then cells.ci_low / cells.mean_after else -cells.ci_high / cells.mean_before end * 100 as low,
@@ -35,9 +32,7 @@ cells as (
 
 changes as (
     select
-        cells.experiment_id,
-        cells.config_id,
-        cells.id,
+        cells.experiment_id, cells.config_id, cells.id,
         -- of a range its end, else the one cell
         case
             when numbers.judged_as = 'no difference' then max(cells.pct_better)
@@ -58,11 +53,8 @@ changes as (
     from cells
     inner join numbers on cells.id = numbers.id
     group by
-        cells.experiment_id,
-        cells.config_id,
-        cells.id,
-        numbers.judged_as,
-        numbers.operator,
+        cells.experiment_id, cells.config_id, cells.id,
+        numbers.judged_as, numbers.operator,
         len(numbers.test_list),
         len(numbers.parameter_list)
     having count(*) >= len(numbers.test_list) * len(numbers.parameter_list)
@@ -71,26 +63,20 @@ changes as (
 -- configurations of several writers, with what one writer gave
 writers as (
     select
-        configs.experiment_id,
-        configs.config_id,
+        configs.experiment_id, configs.config_id,
         devices.major_minor,
         arg_max(configs.config_id, configs.writers) over (partition by configs.experiment_id) as greatest_config_id,
-        single.bandwidth_bytes_per_s,
-        single.mean_run_bytes,
-        single.seeks_per_mib,
-        single.extents_per_file
+        single.bandwidth_bytes_per_s, single.mean_run_bytes, single.seeks_per_mib, single.extents_per_file
     from {{ ref('dim_configs') }} as configs
     inner join {{ ref('fct_writer_scaling') }} as single on configs.experiment_id = single.experiment_id and single.writers = 1
-    left join {{ ref('dim_devices') }} as devices
-        on configs.experiment_id = devices.experiment_id and configs.device_id = devices.device_id
+    left join {{ ref('dim_devices') }} as devices on configs.experiment_id = devices.experiment_id and configs.device_id = devices.device_id
     where configs.writers > 1
 ),
 
 -- Measures with several values, whose mean is compared: runs of a stress, instances of a slowdown, files. A new measure needs a line here.
 samples as (
     select
-        runs.experiment_id,
-        runs.config_id,
+        runs.experiment_id, runs.config_id,
         numbers.id,
         case numbers.measure
             {%- for measure in ('max_mib_per_s', 'min_mib_per_s', 'mean_mib_per_s', 'sd_mib_per_s', 'mean_seconds', 'aggregate_bytes') %}
@@ -104,11 +90,7 @@ samples as (
         and list_contains(numbers.test_list, runs.operation)
         and list_contains(numbers.parameter_list, cast(runs.segments as varchar))
     union all
-    select
-        measured.experiment_id,
-        measured.config_id,
-        numbers.id,
-        measured.value
+    select measured.experiment_id, measured.config_id, numbers.id, measured.value
     from (
         {%- for measure, value, relation, where in (
             ('temporal_drop_percent', 'mean_drop_ratio * 100', 'fct_temporal_slowdowns', 'true'),
@@ -125,16 +107,14 @@ samples as (
         union all
         {%- endfor %}
         select
-            experiment_id,
-            config_id,
+            experiment_id, config_id,
             'period_minutes' as measure,
             (lead(started_s) over (partition by experiment_id, config_id, phase order by instance asc) - started_s) / 60 as value
         from {{ ref('fct_temporal_slowdowns') }}
         union all
         -- files in the most extents beside whole ones
         select
-            files.experiment_id,
-            files.config_id,
+            files.experiment_id, files.config_id,
             'intrinsic_drop_percent' as measure,
             (1 - files.throughput / (effects.mean_throughput_bytes_per_s / (1 - effects.drop_ratio))) * 100 as value
         from (
@@ -151,8 +131,7 @@ samples as (
         ) as effects using (experiment_id, config_id, extent_count)
         union all
         select
-            busy.experiment_id,
-            busy.config_id,
+            busy.experiment_id, busy.config_id,
             'disk_busy_percent' as measure,
             busy.utilisation * 100 as value
         from {{ ref('fct_device_utilisation') }} as busy
@@ -185,8 +164,7 @@ samples as (
         inner join {{ ref('fct_file_fragments') }} as files using (experiment_id, config_id)
         union all
         select
-            experiment_id,
-            config_id,
+            experiment_id, config_id,
             unnest(['least_drop_percent', 'greatest_drop_percent', 'compound_drop_percent']) as measure,
             unnest([min(drop_ratio), max(drop_ratio), 1 - {{ of_sample('product', '1 - drop_ratio') }}]) * 100 as value
         from {{ ref('fct_mitigations') }}
@@ -195,8 +173,7 @@ samples as (
         having count(*) = 3
         union all
         select
-            experiment_id,
-            config_id,
+            experiment_id, config_id,
             unnest(['normal_latency_ms', 'recovery_ratio']) as measure,
             unnest([max(normal_latency_us) / 1000, max(recovery_us) / min(recovery_us) filter (where recovery_us > 0)]) as value
         from {{ ref('fct_extent_reads') }}
@@ -207,9 +184,7 @@ samples as (
 
 means as (
     select
-        samples.experiment_id,
-        samples.config_id,
-        samples.id,
+        samples.experiment_id, samples.config_id, samples.id,
         count(*) as n,
         {{ of_sample('avg', 'samples.value') }} as value,
         {{ of_sample('stddev_samp', 'samples.value') }} as sd
@@ -237,15 +212,12 @@ points as (
 -- two filesystems of one device at one buffer
 pairs as (
     select
-        a.experiment_id,
-        a.config_id,
-        numbers.id,
-        numbers.measure,
+        a.experiment_id, a.config_id,
+        numbers.id, numbers.measure,
         a.buffer_bytes,
         list_contains(numbers.parameter_list, cast(a.buffer_bytes as varchar)) as is_buffer,
         a.mean_throughput_kb_per_s > b.mean_throughput_kb_per_s as is_faster,
-        tests.welch_p,
-        tests.is_significant,
+        tests.welch_p, tests.is_significant,
         {%- for pass, name in (('throughput', 'throughput_kb_per_s'), ('latency', 'latency_us')) %}
         a.mean_{{ name }} / nullif(b.mean_{{ name }}, 0) as {{ pass }}_ratio,
         student_quantile(
@@ -274,8 +246,7 @@ pairs as (
 
 summaries as (
     select
-        summary.experiment_id,
-        summary.config_id,
+        summary.experiment_id, summary.config_id,
         min(summary.throughput_flat_from_bytes) / 1024.0 as throughput_flat_from_kb,
         min(summary.latency_flat_until_bytes) / 1024.0 as latency_flat_until_kb,
         count(distinct phases.phase) as phases
@@ -289,10 +260,7 @@ answers as (
     from changes
     union all
     select
-        experiment_id,
-        config_id,
-        id,
-        value,
+        experiment_id, config_id, id, value,
         {%- for end, sign in (('ci_low', '-'), ('ci_high', '+')) %}
         value {{ sign }} coalesce(
             student_quantile(cast(1 - {{ var('lab_level') }} / 2 as double), cast(nullif(n - 1, 0) as double)) * sd / sqrt(n), 0
@@ -303,8 +271,7 @@ answers as (
     from means
     union all
     select
-        points.experiment_id,
-        points.config_id,
+        points.experiment_id, points.config_id,
         numbers.id,
         points.mean_throughput_kb_per_s as value,
         coalesce(points.low_throughput_kb_per_s, points.mean_throughput_kb_per_s) as ci_low,
@@ -332,9 +299,7 @@ answers as (
     ) %}
     union all
     select
-        experiment_id,
-        config_id,
-        id,
+        experiment_id, config_id, id,
         {{ value }} as value,
         {{ low or value }} as ci_low,
         {{ high or value }} as ci_high,
@@ -347,8 +312,7 @@ answers as (
     {%- for measure in ('throughput_flat_from_kb', 'latency_flat_until_kb', 'phases') %}
     union all
     select
-        summaries.experiment_id,
-        summaries.config_id,
+        summaries.experiment_id, summaries.config_id,
         numbers.id,
         summaries.{{ measure }} as value,
         summaries.{{ measure }} as ci_low,
@@ -368,14 +332,10 @@ select
     experiments.experiment_id,
     numbers.id,
     coalesce(answers.config_id, '') as config_id,
-    numbers.kind,
-    numbers.metric,
-    numbers.operator,
+    numbers.kind, numbers.metric, numbers.operator,
     numbers.value as paper_value,
     numbers.unit,
-    answers.value,
-    answers.ci_low,
-    answers.ci_high,
+    answers.value, answers.ci_low, answers.ci_high,
     case
         when numbers.judged_as = 'not comparable' then 'not comparable'
         when answers.id is null then 'no data'

@@ -19,12 +19,7 @@ with requests as (
         and requests.extent_index = extents.extent_index
     window extent_read as (
         partition by
-            requests.experiment_id,
-            requests.config_id,
-            requests.phase,
-            requests.run_number,
-            requests.file_name,
-            requests.read_index,
+            requests.experiment_id, requests.config_id, requests.phase, requests.run_number, requests.file_name, requests.read_index,
             requests.extent_index
     )
 ),
@@ -32,10 +27,7 @@ with requests as (
 -- what is normal: requests of the commonest size in the second half of large extents
 late as (
     select
-        requests.experiment_id,
-        requests.config_id,
-        requests.sectors,
-        requests.latency_us,
+        requests.experiment_id, requests.config_id, requests.sectors, requests.latency_us,
         count(*) over (partition by requests.experiment_id, requests.config_id, requests.sectors) as alike
     from requests
     inner join {{ ref('dim_experiments') }} as experiments on requests.experiment_id = experiments.experiment_id
@@ -43,17 +35,14 @@ late as (
 ),
 
 usual as (
-    select
-        *,
-        median(latency_us) over (partition by experiment_id, config_id, sectors) as median_us
+    select *, median(latency_us) over (partition by experiment_id, config_id, sectors) as median_us
     from late
     qualify rank() over (partition by experiment_id, config_id order by alike desc, sectors desc) = 1
 ),
 
 normal as (
     select
-        experiment_id,
-        config_id,
+        experiment_id, config_id,
         min(median_us) + {{ lab_normal_deviations }} * 1.4826 * median(abs(latency_us - median_us)) as normal_latency_us
     from usual
     group by experiment_id, config_id
@@ -65,12 +54,7 @@ judged as (
         normal.normal_latency_us,
         bool_or(requests.latency_us > normal.normal_latency_us) over (
             partition by
-                requests.experiment_id,
-                requests.config_id,
-                requests.phase,
-                requests.run_number,
-                requests.file_name,
-                requests.read_index,
+                requests.experiment_id, requests.config_id, requests.phase, requests.run_number, requests.file_name, requests.read_index,
                 requests.extent_index
             order by requests.place asc
             rows between current row and {{ lab_normal_requests - 1 }} following
@@ -81,13 +65,7 @@ judged as (
 
 recovered as (
     select
-        experiment_id,
-        config_id,
-        phase,
-        run_number,
-        file_name,
-        read_index,
-        extent_index,
+        experiment_id, config_id, phase, run_number, file_name, read_index, extent_index,
         min(extent_bytes) as extent_bytes,
         min(requests) as requests,
         min(normal_latency_us) as normal_latency_us,

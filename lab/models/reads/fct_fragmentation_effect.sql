@@ -2,10 +2,7 @@
 -- How fast files are read by how many extents they have. Grain: experiment_id, config_id, extent_count.
 with files as (
     select
-        experiment_id,
-        config_id,
-        extent_count,
-        file_name,
+        experiment_id, config_id, extent_count, file_name,
         {{ of_sample('avg', 'throughput_bytes_per_s') }} as throughput_bytes_per_s
     from {{ ref('fct_file_reads') }}
     where extent_count is not null and throughput_bytes_per_s is not null
@@ -14,9 +11,7 @@ with files as (
 
 counts as (
     select
-        experiment_id,
-        config_id,
-        extent_count,
+        experiment_id, config_id, extent_count,
         count(*) as files,
         {{ of_sample('avg', 'throughput_bytes_per_s') }} as mean_throughput_bytes_per_s,
         {{ of_sample('stddev_samp', 'throughput_bytes_per_s') }} as sd_throughput_bytes_per_s

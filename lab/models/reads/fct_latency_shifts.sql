@@ -1,10 +1,7 @@
 -- Percentiles of latency before and after a file became slow for good, or of the phases. Grain: experiment_id, config_id, file_name, percentile.
 with requests as (
     select
-        requests.experiment_id,
-        requests.config_id,
-        requests.file_name,
-        requests.latency_us,
+        requests.experiment_id, requests.config_id, requests.file_name, requests.latency_us,
         case
             when onsets.onset_hour is not null
                 then requests.offset_s + requests.issued_ns / 1e9 >= onsets.onset_hour * 3600
@@ -17,9 +14,7 @@ with requests as (
 
 sides as (
     select
-        experiment_id,
-        config_id,
-        file_name,
+        experiment_id, config_id, file_name,
         quantile_disc(
             latency_us, [{% for percentile in range(1, 100) %}{{ percentile / 100 }}{{ ', ' if not loop.last }}{% endfor %}]
         ) filter (where not is_after) as before_us,
@@ -33,9 +28,7 @@ sides as (
 )
 
 select
-    sides.experiment_id,
-    sides.config_id,
-    sides.file_name,
+    sides.experiment_id, sides.config_id, sides.file_name,
     percentiles.percentile,
     sides.before_us[percentiles.percentile] as latency_before_us,
     sides.after_us[percentiles.percentile] as latency_after_us,

@@ -4,12 +4,9 @@
 -- How much each slowdown costs in a configuration, and whether it masks what the default one shows. Grain: experiment_id, slowdown, config_id.
 with intrinsic as (
     select
-        experiment_id,
-        config_id,
+        experiment_id, config_id,
         files as n,
-        drop_ratio,
-        low_drop_ratio,
-        high_drop_ratio,
+        drop_ratio, low_drop_ratio, high_drop_ratio,
         case when count(*) over (partition by experiment_id, config_id) = 1 then 'all files have the same number of extents' end as reason
     from {{ ref('fct_fragmentation_effect') }}
     qualify extent_count = max(extent_count) over (partition by experiment_id, config_id)
@@ -28,9 +25,7 @@ spans as (
 -- each mean with its interval, by Student's t
 temporal as (
     select
-        spans.experiment_id,
-        spans.config_id,
-        spans.span_s,
+        spans.experiment_id, spans.config_id, spans.span_s,
         case
             when spans.reads < {{ lab_least_reads }} then 'fewer than {{ lab_least_reads }} reads'
             when spans.least_drop_ratio >= 1 then 'single reads vary too much to show any drop'
@@ -47,9 +42,7 @@ temporal as (
 -- before and after: the phases, else the onset of files that have one
 sided as (
     select
-        reads.experiment_id,
-        reads.config_id,
-        reads.run_number,
+        reads.experiment_id, reads.config_id, reads.run_number,
         floor((reads.started_s + reads.ended_s) / 7200) as hour,
         reads.throughput_bytes_per_s,
         case when reads.phase in ('before', 'after') then reads.phase = 'after' end as is_after_phase,
@@ -78,8 +71,7 @@ hours as (
 
 sides as (
     select
-        experiment_id,
-        config_id,
+        experiment_id, config_id,
         list_sort(list(median_throughput) filter (where not is_after)) as hours_before,
         list_sort(list(median_throughput) filter (where is_after)) as hours_after
     from hours
@@ -88,8 +80,7 @@ sides as (
 
 permanent as (
     select
-        experiment_id,
-        config_id,
+        experiment_id, config_id,
         1 - median(throughput_bytes_per_s) filter (where is_after)
         / nullif(median(throughput_bytes_per_s) filter (where not is_after), 0) as drop_ratio
     from halves
@@ -99,22 +90,14 @@ permanent as (
 drops as (
     select
         'intrinsic' as slowdown,
-        experiment_id,
-        config_id,
-        n,
-        drop_ratio,
-        low_drop_ratio,
-        high_drop_ratio,
+        experiment_id, config_id, n, drop_ratio, low_drop_ratio, high_drop_ratio,
         null as span_s,
         reason
     from intrinsic
     union all
     select
         'temporal' as slowdown,
-        experiment_id,
-        config_id,
-        n,
-        drop_ratio,
+        experiment_id, config_id, n, drop_ratio,
         drop_ratio - half_width as low_drop_ratio,
         drop_ratio + half_width as high_drop_ratio,
         span_s,
@@ -123,8 +106,7 @@ drops as (
     union all
     select
         'permanent' as slowdown,
-        permanent.experiment_id,
-        permanent.config_id,
+        permanent.experiment_id, permanent.config_id,
         least(len(sides.hours_before), len(sides.hours_after)) as n,
         permanent.drop_ratio,
         {{ low_drop_of_medians('sides.hours_before', 'sides.hours_after') }} as low_drop_ratio,
@@ -136,22 +118,14 @@ drops as (
 ),
 
 defaults as (
-    select
-        experiment_id,
-        min(config_id) as config_id
+    select experiment_id, min(config_id) as config_id
     from {{ ref('dim_configs') }}
     where is_default
     group by experiment_id
 )
 
 select
-    drops.experiment_id,
-    drops.slowdown,
-    drops.config_id,
-    drops.n,
-    drops.drop_ratio,
-    drops.low_drop_ratio,
-    drops.high_drop_ratio,
+    drops.experiment_id, drops.slowdown, drops.config_id, drops.n, drops.drop_ratio, drops.low_drop_ratio, drops.high_drop_ratio,
     of_default.drop_ratio as default_drop_ratio,
     case
         when drops.reason is null and of_default.drop_ratio > {{ lab_unmasked_ratio }} then abs(drops.drop_ratio) < {{ lab_masked_ratio }}

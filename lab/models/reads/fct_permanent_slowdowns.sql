@@ -4,9 +4,7 @@
 -- The hour from which a file is read slower for good. Grain: experiment_id, config_id, file_name.
 with reads as (
     select
-        experiment_id,
-        config_id,
-        file_name,
+        experiment_id, config_id, file_name,
         (started_s + ended_s) / 2 as midpoint_s,
         cast(floor((started_s + ended_s) / 7200) as bigint) as hour,
         throughput_bytes_per_s as throughput
@@ -16,11 +14,7 @@ with reads as (
 
 sides as (
     select
-        experiment_id,
-        config_id,
-        file_name,
-        hour,
-        throughput,
+        experiment_id, config_id, file_name, hour, throughput,
         count(*) over earlier as reads_before,
         count(*) over later as reads_after,
         median(throughput) over earlier as median_before,
@@ -36,10 +30,7 @@ sides as (
 
 hours as (
     select
-        experiment_id,
-        config_id,
-        file_name,
-        hour,
+        experiment_id, config_id, file_name, hour,
         median(throughput) as median_throughput,
         count(*) as reads,
         min(reads_before) as reads_before,
@@ -69,9 +60,7 @@ examined as (
 
 onsets as (
     select
-        experiment_id,
-        config_id,
-        file_name,
+        experiment_id, config_id, file_name,
         cast(sum(reads) as bigint) as reads,
         bool_or(is_tested) as is_tested,
         min(hour) filter (where is_onset) as onset_hour,
@@ -82,11 +71,7 @@ onsets as (
 ),
 
 settled as (
-    select
-        hours.experiment_id,
-        hours.config_id,
-        hours.file_name,
-        min(hours.hour) as hour
+    select hours.experiment_id, hours.config_id, hours.file_name, min(hours.hour) as hour
     from hours
     inner join onsets
         on hours.experiment_id = onsets.experiment_id
@@ -126,12 +111,7 @@ intervals as (
 )
 
 select
-    onsets.experiment_id,
-    onsets.config_id,
-    onsets.file_name,
-    onsets.reads,
-    onsets.is_tested,
-    onsets.onset_hour,
+    onsets.experiment_id, onsets.config_id, onsets.file_name, onsets.reads, onsets.is_tested, onsets.onset_hour,
     onsets.median_before as median_before_bytes_per_s,
     onsets.median_after as median_after_bytes_per_s,
     {%- for side in ('before', 'after') %}
@@ -140,8 +120,7 @@ select
     list_aggregate(intervals.reads_{{ side }}, 'quantile_disc', 0.75) as q3_{{ side }}_bytes_per_s,
     {%- endfor %}
     (onsets.median_before - onsets.median_after) / onsets.median_before as drop_ratio,
-    intervals.low_drop_ratio,
-    intervals.high_drop_ratio,
+    intervals.low_drop_ratio, intervals.high_drop_ratio,
     case
         when onsets.onset_hour is not null
             then case when intervals.low_drop_ratio > 0 then 'slower' else 'inconclusive' end

@@ -31,9 +31,7 @@ measured as (
     union all
 
     select
-        timed.measure,
-        timed.experiment_id,
-        timed.config_id,
+        timed.measure, timed.experiment_id, timed.config_id,
         'permanent' as split,
         case when coalesce(timed.at_s >= onsets.onset_s, timed.phase = 'after') then 'after' else 'before' end as part,
         timed.value
@@ -44,9 +42,7 @@ measured as (
     union all
 
     select
-        timed.measure,
-        timed.experiment_id,
-        timed.config_id,
+        timed.measure, timed.experiment_id, timed.config_id,
         'temporal' as split,
         case when timed.at_s <= instances.ended_s then 'inside' else 'outside' end as part,
         timed.value
@@ -62,8 +58,7 @@ measured as (
 
     select
         'latency' as measure,
-        requests.experiment_id,
-        requests.config_id,
+        requests.experiment_id, requests.config_id,
         'recovery' as split,
         case when requests.place <= extents.recovery_requests then 'during' else 'after' end as part,
         requests.latency_us as value
@@ -77,8 +72,7 @@ measured as (
     -- extents of a size and of up to twice that
     select
         'recovery' as measure,
-        experiment_id,
-        config_id,
+        experiment_id, config_id,
         'extent_bytes' as split,
         cast(cast(power(2, floor(log2(extent_bytes))) as bigint) as varchar) as part,
         recovery_requests as value
@@ -88,11 +82,7 @@ measured as (
 
 parts as (
     select
-        measure,
-        experiment_id,
-        config_id,
-        split,
-        part,
+        measure, experiment_id, config_id, split, part,
         count(*) as n,
         quantile_disc(
             value, [{% for percentile in range(1, 100) %}{{ percentile / 100 }}{{ ', ' if not loop.last }}{% endfor %}]
@@ -104,10 +94,7 @@ parts as (
 -- two distributions are at most so far apart (Kolmogorov and Smirnov)
 pairs as (
     select
-        measure,
-        experiment_id,
-        config_id,
-        split,
+        measure, experiment_id, config_id, split,
         min(part) as one,
         arg_min(n, part) as of_one,
         arg_max(n, part) as of_other
@@ -119,11 +106,7 @@ pairs as (
 -- rows that follow each other, not ranges of values: those take DuckDB minutes over a million
 steps as (
     select
-        measured.measure,
-        measured.experiment_id,
-        measured.config_id,
-        measured.split,
-        measured.value,
+        measured.measure, measured.experiment_id, measured.config_id, measured.split, measured.value,
         min(pairs.of_one) as of_one,
         min(pairs.of_other) as of_other,
         count(*) filter (where measured.part = pairs.one) as ones,
@@ -149,11 +132,7 @@ distances as (
 )
 
 select
-    parts.experiment_id,
-    parts.config_id,
-    parts.measure,
-    parts.split,
-    parts.part,
+    parts.experiment_id, parts.config_id, parts.measure, parts.split, parts.part,
     percentiles.percentile,
     parts.n,
     cast(parts."values"[percentiles.percentile] as double) as value,

@@ -10,14 +10,7 @@ with requests as (
 )
 
 select
-    experiment_id,
-    config_id,
-    phase,
-    run_number,
-    file_name,
-    read_index,
-    position,
-    extent_index,
+    experiment_id, config_id, phase, run_number, file_name, read_index, position, extent_index,
     case
         when issued_ns >= before_completed_ns or next_issued_ns >= completed_ns then 'disjoint'
         when completed_ns <= before_completed_ns then 'nested'

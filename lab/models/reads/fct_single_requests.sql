@@ -1,11 +1,7 @@
 -- Latency of reads that had the device to themselves, by size. Grain: experiment_id, config_id, phase, request_bytes.
 with requests as (
     select
-        experiment_id,
-        config_id,
-        phase,
-        direction,
-        error,
+        experiment_id, config_id, phase, direction, error,
         sectors * 512 as request_bytes,
         latency_us,
         coalesce(max(completed_ns) over (
@@ -20,21 +16,13 @@ with requests as (
 ),
 
 found as (
-    select
-        experiment_id,
-        config_id,
-        phase,
-        request_bytes,
-        latency_us,
-        1 as place
+    select experiment_id, config_id, phase, request_bytes, latency_us, 1 as place
     from requests
     where is_alone and direction = 'read' and error = 0
     union all
     -- a copy of one record is one request, as far as dd can see
     select
-        listings.experiment_id,
-        listings.config_id,
-        listings.phase,
+        listings.experiment_id, listings.config_id, listings.phase,
         copies."bytes" as request_bytes,
         copies.seconds * 1000000 as latency_us,
         2 as place
@@ -52,10 +40,7 @@ best as (
 
 sizes as (
     select
-        experiment_id,
-        config_id,
-        phase,
-        request_bytes,
+        experiment_id, config_id, phase, request_bytes,
         count(*) as n,
         median(latency_us) as median_latency_us
     from best

@@ -2,9 +2,7 @@
 -- How often temporal slowdowns come, and what triggers them. Grain: experiment_id, config_id, phase.
 with phases as (
     select
-        experiment_id,
-        config_id,
-        phase,
+        experiment_id, config_id, phase,
         count(*) as reads,
         min(least_drop_ratio) as least_drop_ratio
     from {{ ref('step_lab__timed_reads') }}
@@ -25,12 +23,7 @@ starts as (
 
 -- reads that start between the start of an instance and that of the next
 paces as (
-    select
-        starts.experiment_id,
-        starts.config_id,
-        starts.phase,
-        starts.instance,
-        count(*) as reads
+    select starts.experiment_id, starts.config_id, starts.phase, starts.instance, count(*) as reads
     from {{ ref('fct_file_reads') }} as reads
     asof inner join starts
         on reads.experiment_id = starts.experiment_id
@@ -43,9 +36,7 @@ paces as (
 -- what the device of the configuration has written, from snapshot to snapshot; unix times are counted from the start of the experiment
 snapshots as (
     select
-        listings.experiment_id,
-        listings.config_id,
-        listings.phase,
+        listings.experiment_id, listings.config_id, listings.phase,
         listings.offset_s + snapshots.at_s
         - case when listings.offset_s + snapshots.at_s >= 1e9 then epoch(experiments.started_at) else 0 end as at_s,
         -- of snapshots of one time the last one
@@ -86,10 +77,7 @@ written as (
 -- at the start of an instance, on a straight line between two snapshots; unknown outside the series and across a reset
 marks as (
     select
-        instances.experiment_id,
-        instances.config_id,
-        instances.phase,
-        instances.instance,
+        instances.experiment_id, instances.config_id, instances.phase, instances.instance,
         written.resets,
         case
             when instances.started_s = written.at_s then written.bytes_written
@@ -109,11 +97,7 @@ marks as (
 
 gaps as (
     select
-        instances.experiment_id,
-        instances.config_id,
-        instances.phase,
-        instances.duration_seconds,
-        instances.mean_drop_ratio,
+        instances.experiment_id, instances.config_id, instances.phase, instances.duration_seconds, instances.mean_drop_ratio,
         instances.next_started_s - instances.started_s as gap_seconds,
         case when instances.next_started_s is not null then coalesce(paces.reads, 0) end as gap_reads,
         case when marks.resets = next_marks.resets then next_marks.bytes_written - marks.bytes_written end as gap_bytes
@@ -129,9 +113,7 @@ gaps as (
 
 periods as (
     select
-        experiment_id,
-        config_id,
-        phase,
+        experiment_id, config_id, phase,
         count(*) as instances,
         count(gap_seconds) as gaps,
         {{ of_sample('avg', 'gap_seconds', 'gap_seconds is not null') }} as mean_period_seconds,

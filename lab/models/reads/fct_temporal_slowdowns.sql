@@ -1,10 +1,7 @@
 -- Stretches of reads that are slow for the time being. Grain: experiment_id, config_id, phase, instance.
 with low as (
     select
-        experiment_id,
-        config_id,
-        phase,
-        position,
+        experiment_id, config_id, phase, position,
         -- a single read that is not low may lie between, but no pause
         coalesce(position - lag(position) over reads > 2 or pauses > lag(pauses) over reads, true) as is_first
     from {{ ref('step_lab__timed_reads') }}
@@ -14,9 +11,7 @@ with low as (
 
 stretches as (
     select
-        experiment_id,
-        config_id,
-        phase,
+        experiment_id, config_id, phase,
         min(position) as first_position,
         max(position) as last_position
     from (
@@ -33,10 +28,7 @@ stretches as (
 
 instances as (
     select
-        stretches.experiment_id,
-        stretches.config_id,
-        stretches.phase,
-        stretches.first_position,
+        stretches.experiment_id, stretches.config_id, stretches.phase, stretches.first_position,
         min(reads.started_s) as started_s,
         max(reads.ended_s) as ended_s,
         count(*) as reads,

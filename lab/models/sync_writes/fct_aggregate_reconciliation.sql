@@ -1,14 +1,9 @@
 -- Somebody's own means and deviations beside those of the landed runs. Grain: experiment_id, config_id, pass, buffer_bytes.
 with given as (
     select
-        listings.experiment_id,
-        listings.config_id,
+        listings.experiment_id, listings.config_id,
         listings."pass",
-        aggregates.buffer_bytes,
-        aggregates.given_mean,
-        aggregates.given_sd,
-        aggregates.mean_digit,
-        aggregates.sd_digit
+        aggregates.buffer_bytes, aggregates.given_mean, aggregates.given_sd, aggregates.mean_digit, aggregates.sd_digit
     from {{ source('lab', 'aggregates') }} as aggregates
     inner join {{ ref('step_lab__listings') }} as listings using (experiment_id, delivery_seq, listing)
     qualify row_number() over (
@@ -19,8 +14,7 @@ with given as (
 
 found as (
     select
-        experiment_id,
-        config_id,
+        experiment_id, config_id,
         "pass",
         buffer_bytes,
         {{ of_sample('avg', 'value') }} as mean,
@@ -31,8 +25,7 @@ found as (
 
 select
     given.* exclude (mean_digit, sd_digit),
-    found.mean,
-    found.sd,
+    found.mean, found.sd,
     -- half of the last printed digit, and what doubles lose
     case
         when given.given_mean is not null and given.given_sd is not null and found.mean is not null and found.sd is not null

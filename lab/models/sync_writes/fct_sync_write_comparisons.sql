@@ -3,8 +3,7 @@ with sides as (
     select
         experiment_id,
         "pass",
-        buffer_bytes,
-        config_id,
+        buffer_bytes, config_id,
         count(*) as n,
         {{ of_sample('avg', 'value') }} as mean,
         {{ of_sample('var_samp', 'value') }} as variance

@@ -3,9 +3,7 @@
 -- How throughput and latency change from one buffer size to the next. Grain: experiment_id, config_id, buffer_bytes.
 with pairs as (
     select
-        experiment_id,
-        config_id,
-        buffer_bytes,
+        experiment_id, config_id, buffer_bytes,
         lead(buffer_bytes) over (partition by experiment_id, config_id order by buffer_bytes) as next_bytes,
         mean_throughput_kb_per_s as throughput,
         lead(mean_throughput_kb_per_s) over (partition by experiment_id, config_id order by buffer_bytes) as next_throughput,
@@ -17,10 +15,7 @@ with pairs as (
 
 judged as (
     select
-        experiment_id,
-        config_id,
-        buffer_bytes,
-        next_bytes,
+        experiment_id, config_id, buffer_bytes, next_bytes,
         row_number() over (partition by experiment_id, config_id order by buffer_bytes) as pair,
         count(*) over (partition by experiment_id, config_id) as pairs,
         log2(next_throughput / throughput) / log2(next_bytes / cast(buffer_bytes as double)) as throughput_slope,
@@ -39,8 +34,7 @@ judged as (
 -- the first i pairs are of phase 1, those up to j of phase 2, the others of phase 3
 chosen as (
     select
-        pairs.experiment_id,
-        pairs.config_id,
+        pairs.experiment_id, pairs.config_id,
         i.i,
         j.j,
         count(*) filter (where pairs.raw_phase <> case when pairs.pair <= i.i then 1 when pairs.pair <= j.j then 2 else 3 end) as differing

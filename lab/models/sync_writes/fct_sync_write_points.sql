@@ -1,9 +1,7 @@
 -- Throughput and latency of synchronous writes by buffer size. Grain: experiment_id, config_id, buffer_bytes.
 with passes as (
     select
-        experiment_id,
-        config_id,
-        buffer_bytes,
+        experiment_id, config_id, buffer_bytes,
         "pass",
         count(*) as n,
         {{ of_sample('avg', 'value') }} as mean,
@@ -48,9 +46,7 @@ judged as (
 
 points as (
     select
-        experiment_id,
-        config_id,
-        buffer_bytes,
+        experiment_id, config_id, buffer_bytes,
         {%- for pass, name in (('throughput', 'throughput_kb_per_s'), ('latency', 'latency_us')) %}
         {%- set of_pass = "filter (where \"pass\" = '" ~ pass ~ "')" %}
         coalesce(any_value(n) {{ of_pass }}, 0) as n_{{ pass }},
@@ -82,12 +78,10 @@ rated as (
 -- one, else the write
 tails as (
     select
-        results.experiment_id,
-        results.config_id,
+        results.experiment_id, results.config_id,
         try_cast(regexp_extract(results.test, '-([0-9]{1,12})\.[a-z.]+_p99$', 1) as bigint) as buffer_bytes,
         results.test like '%.sync.lat_p99' as is_sync,
-        results.value,
-        results.p999
+        results.value, results.p999
     from {{ ref('fct_bench_results') }} as results
     where results.benchmark = 'fio'
         and results."pass" is distinct from 'throughput'
@@ -101,9 +95,7 @@ preferred as (
 
 tailed as (
     select
-        experiment_id,
-        config_id,
-        buffer_bytes,
+        experiment_id, config_id, buffer_bytes,
         count(*) as n_p99,
         {{ of_sample('avg', 'value') }} as p99_latency_us,
         {{ of_sample('avg', 'p999') }} as p999_latency_us
@@ -123,9 +115,7 @@ best as (
 
 select
     points.* exclude (best_ratio, best_ratio_error, best_ratio_n),
-    tailed.n_p99,
-    tailed.p99_latency_us,
-    tailed.p999_latency_us,
+    tailed.n_p99, tailed.p99_latency_us, tailed.p999_latency_us,
     -- a ratio varies as both its means do
     case
         when points.ratio is not null

@@ -1,8 +1,7 @@
 -- Summary of a configuration's buffer sizes. Grain: experiment_id, config_id.
 with flat as (
     select
-        experiment_id,
-        config_id,
+        experiment_id, config_id,
         -- a pair of phase 1 is flat up to its greater size
         max(next_bytes) filter (where phase = 1) as latency_flat_until_bytes,
         min(buffer_bytes) filter (where phase = 3) as throughput_flat_from_bytes
@@ -12,8 +11,7 @@ with flat as (
 
 points as (
     select
-        experiment_id,
-        config_id,
+        experiment_id, config_id,
         arg_max(buffer_bytes, { 'ratio': ratio, 'is_smaller': -buffer_bytes }) filter (where ratio is not null) as best_ratio_buffer_bytes,
         max(ratio) as best_ratio,
         min(buffer_bytes) filter (where mean_throughput_kb_per_s > 0 and mean_latency_us > 0) as smallest_bytes,

@@ -1,8 +1,6 @@
 -- The distribution of completions in each run: at every x the share of requests up to it, and below it. Grain: run_id, policy, x.
 select
-    curves.run_id,
-    curves.policy,
-    curves.x,
+    curves.run_id, curves.policy, curves.x,
     cast(curves.requests_up_to as double) / runs.requests as y,
     cast(curves.requests_below as double) / runs.requests as y_left,
     runs.requests

@@ -50,10 +50,7 @@ judged as (
     select
         paper.id,
         found.run_id,
-        paper.figure,
-        paper.policy,
-        paper.measure,
-        paper.x,
+        paper.figure, paper.policy, paper.measure, paper.x,
         found.value,
         paper.value as paper_value,
         paper.unit,

@@ -3,45 +3,26 @@
 {%- set holds = 'requests.is_of_config and requests.sector < extents.sector + extents.sectors' %}
 with requests as (
     select
-        listings.experiment_id,
-        listings.config_id,
-        listings.phase,
-        listings.run_number,
-        listings.file,
-        listings.listed_at,
+        listings.experiment_id, listings.config_id, listings.phase, listings.run_number, listings.file, listings.listed_at,
         listings.offset_s,
         issues.device,
         row_number() over (
             partition by listings.experiment_id, listings.listed_at, issues.device order by issues.issued_ns asc, issues.line asc
         ) as request_index,
-        issues.direction,
-        issues.sector,
-        issues.sectors,
-        issues.queued_ns,
-        issues.issued_ns,
-        issues.completed_ns,
-        issues.error,
+        issues.direction, issues.sector, issues.sectors, issues.queued_ns, issues.issued_ns, issues.completed_ns, issues.error,
         -- without the number of the config's device every device of a trace counts
         coalesce(devices.major_minor = issues.device, true) as is_of_config
     from {{ ref('step_lab__issues') }} as issues
     inner join {{ ref('step_lab__listings') }} as listings using (experiment_id, delivery_seq, listing)
     inner join {{ ref('dim_configs') }} as configs using (experiment_id, config_id)
-    left join {{ ref('dim_devices') }} as devices
-        on configs.experiment_id = devices.experiment_id and configs.device_id = devices.device_id
+    left join {{ ref('dim_devices') }} as devices on configs.experiment_id = devices.experiment_id and configs.device_id = devices.device_id
     where issues.outcome = 'completed'
 ),
 
 extents as (
     select
-        runs.experiment_id,
-        runs.config_id,
-        runs.phase,
-        runs.run_number,
-        extents.file_name,
-        extents.extent_index,
-        extents.logical_start_bytes,
-        extents.sector,
-        extents.sectors
+        runs.experiment_id, runs.config_id, runs.phase, runs.run_number,
+        extents.file_name, extents.extent_index, extents.logical_start_bytes, extents.sector, extents.sectors
     from {{ ref('step_lab__mapped_runs') }} as runs
     inner join {{ ref('fct_extents') }} as extents
         on runs.experiment_id = extents.experiment_id

@@ -1,12 +1,7 @@
 -- Where the parts of a file lay in a run. Grain: experiment_id, config_id, phase, run_number, file_name, extent_index.
 select
-    maps.experiment_id,
-    maps.config_id,
-    maps.phase,
-    maps.run_number,
-    maps.file_name,
-    extents.extent_index,
-    extents.logical_start_bytes,
+    maps.experiment_id, maps.config_id, maps.phase, maps.run_number, maps.file_name,
+    extents.extent_index, extents.logical_start_bytes,
     coalesce(filesystems.partition_start_sectors, 0) + extents.physical_start_bytes // 512 as sector,
     extents.extent_bytes // 512 as sectors,
     extents.flags

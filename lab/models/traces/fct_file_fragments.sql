@@ -1,10 +1,6 @@
 -- How many extents a file had in a run. Grain: experiment_id, config_id, phase, run_number, file_name.
 select
-    maps.experiment_id,
-    maps.config_id,
-    maps.phase,
-    maps.run_number,
-    maps.file_name,
+    maps.experiment_id, maps.config_id, maps.phase, maps.run_number, maps.file_name,
     count(extents.extent_index) as extent_count,
     cast(coalesce(sum(extents.extent_bytes), 0) as bigint) as allocated_bytes,
     avg(extents.extent_bytes) as mean_extent_bytes,

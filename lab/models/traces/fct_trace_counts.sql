@@ -1,10 +1,7 @@
 -- Counts of a block trace by device. Grain: experiment_id, config_id, phase, run_number, file, device.
 with events as (
     select
-        experiment_id,
-        delivery_seq,
-        listing,
-        device,
+        experiment_id, delivery_seq, listing, device,
         count(*) filter (where action = 'D' and direction is not null and sectors > 0) as issues,
         count(*) filter (where action = 'R' and direction is not null and sectors > 0) as requeues,
         bool_or(action = 'Q') as has_queue_events
@@ -14,10 +11,7 @@ with events as (
 
 outcomes as (
     select
-        experiment_id,
-        delivery_seq,
-        listing,
-        device,
+        experiment_id, delivery_seq, listing, device,
         count(*) filter (where outcome = 'completed') as requests,
         count(*) filter (where outcome = 'requeued') as requeued_issues,
         count(*) filter (where outcome = 'open') as unmatched_issues,
@@ -28,23 +22,14 @@ outcomes as (
 ),
 
 losses as (
-    select
-        experiment_id,
-        delivery_seq,
-        listing,
-        cast(sum(lost_events) as bigint) as lost_events
+    select experiment_id, delivery_seq, listing, cast(sum(lost_events) as bigint) as lost_events
     from {{ source('lab', 'trace_losses') }}
     group by experiment_id, delivery_seq, listing
 )
 
 select
-    listings.experiment_id,
-    listings.config_id,
-    listings.phase,
-    listings.run_number,
-    listings.file,
-    events.device,
-    events.issues,
+    listings.experiment_id, listings.config_id, listings.phase, listings.run_number, listings.file,
+    events.device, events.issues,
     coalesce(outcomes.requests, 0) as requests,
     coalesce(outcomes.unmatched_issues, 0) as unmatched_issues,
     coalesce(outcomes.unmatched_completions, 0) as unmatched_completions,

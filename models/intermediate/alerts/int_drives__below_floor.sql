@@ -10,8 +10,7 @@ with recent as (
 )
 
 select
-    recent.drive_id,
-    recent.max_latency_us,
+    recent.drive_id, recent.max_latency_us,
     {{ alert_floor('drives.peer_kind') }} as floor_us,
     {{ below_the_floor() }} as held_back_by
 from recent

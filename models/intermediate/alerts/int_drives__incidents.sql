@@ -49,12 +49,6 @@ counted as (
     where place = 1
 )
 
-select
-    drive_id,
-    place_type,
-    place_id,
-    drive_count,
-    shared_hours,
-    slow_hours
+select drive_id, place_type, place_id, drive_count, shared_hours, slow_hours
 from counted
 where drive_count >= 2

@@ -35,9 +35,7 @@ working as (
 works as (
     select distinct
         coalesce(periods.raid_group_id, working.named_raid_group_id) as raid_group_id,
-        working.drive_id,
-        working.begun_at,
-        working.ended_at
+        working.drive_id, working.begun_at, working.ended_at
     from working
     left join {{ ref('int_drives__periods') }} as periods on working.named_raid_group_id = periods.named_raid_group_id
 ),
@@ -46,11 +44,7 @@ slow_drive_hours as (
     select
         'drive' as subject_type,
         slow.drive_id as subject_id,
-        slow.raid_group_id,
-        slow.hour_utc,
-        slow.latency_us,
-        slow.median_latency_us,
-        slow.slowdown,
+        slow.raid_group_id, slow.hour_utc, slow.latency_us, slow.median_latency_us, slow.slowdown,
         coalesce(slow.rate_imbalance >= {{ var('imbalanced') }} or slow.size_imbalance >= {{ var('imbalanced') }}, false) as is_imbalanced,
         slow.rate_imbalance is not null as is_load_known
     from {{ ref('int_drive_hours__slow') }} as slow
@@ -68,9 +62,7 @@ slow_drive_hours as (
 
 recent_hours as (
     select
-        raid_hours.raid_group_id,
-        raid_hours.hour_utc,
-        raid_hours.median_latency_us,
+        raid_hours.raid_group_id, raid_hours.hour_utc, raid_hours.median_latency_us,
         raid_groups.last_hour_utc,
         dayofweek(raid_hours.hour_utc) as day_of_week,
         hour(raid_hours.hour_utc) as hour_of_day
@@ -92,10 +84,7 @@ suspect_slots as (
 
 group_hours as (
     select
-        recent_hours.raid_group_id,
-        recent_hours.hour_utc,
-        recent_hours.median_latency_us,
-        recent_hours.last_hour_utc,
+        recent_hours.raid_group_id, recent_hours.hour_utc, recent_hours.median_latency_us, recent_hours.last_hour_utc,
         {{ usual_median('recent_hours') }} as usual_median_latency_us
     from recent_hours
     inner join suspect_slots
@@ -108,8 +97,7 @@ slow_group_hours as (
     select
         'raid_group' as subject_type,
         group_hours.raid_group_id as subject_id,
-        group_hours.raid_group_id,
-        group_hours.hour_utc,
+        group_hours.raid_group_id, group_hours.hour_utc,
         group_hours.median_latency_us as latency_us,
         group_hours.usual_median_latency_us as median_latency_us,
         group_hours.median_latency_us / group_hours.usual_median_latency_us as slowdown,
@@ -175,9 +163,7 @@ numbered as (
 
 runs as (
     select
-        subject_type,
-        subject_id,
-        run_number,
+        subject_type, subject_id, run_number,
         min(case when is_acute then hour_utc end) as acute_at,
         -- no hour below the floor is of concern
         min(case when latency_us >= floor_us then hour_utc end) as reached_at,
@@ -203,11 +189,7 @@ episodes as (
 alert_hours as (
     select
         numbered.*,
-        episodes.alert_number,
-        episodes.episode_number,
-        episodes.raised_at,
-        episodes.reached_at,
-        episodes.is_reopened,
+        episodes.alert_number, episodes.episode_number, episodes.raised_at, episodes.reached_at, episodes.is_reopened,
         row_number() over (
             partition by numbered.subject_type, numbered.subject_id, episodes.alert_number order by numbered.slowdown desc, numbered.hour_utc asc
         ) as worst_rank
@@ -220,9 +202,7 @@ alert_hours as (
 
 alerts as (
     select
-        subject_type,
-        subject_id,
-        alert_number,
+        subject_type, subject_id, alert_number,
         coalesce(min(case when reached_at is not null then raised_at end), min(raised_at)) as raised_at,
         max(case when is_reopened then raised_at end) as reopened_at,
         max(episode_number) as episode_count,
@@ -275,11 +255,8 @@ by_place as (
         raised.alert_id,
         raised.alert_id || ' ' || cast(episodes.episode_number as string) as episode_id,
         raised.subject_id,
-        places.place_type,
-        places.place_id,
-        episodes.raised_at,
-        episodes.first_slow_hour_utc,
-        episodes.last_slow_hour_utc
+        places.place_type, places.place_id,
+        episodes.raised_at, episodes.first_slow_hour_utc, episodes.last_slow_hour_utc
     from raised
     inner join episodes
         on raised.subject_type = episodes.subject_type and raised.subject_id = episodes.subject_id and raised.alert_number = episodes.alert_number
@@ -293,8 +270,7 @@ crowded as ({{ raised_together('by_place') }}),
 enclosures as (
     select own.place_id, own.chain_number
     from crowded as own
-    left join crowded as at_host
-        on at_host.place_type = 'host' and own.episode_id = at_host.episode_id
+    left join crowded as at_host on at_host.place_type = 'host' and own.episode_id = at_host.episode_id
     left join crowded as beside
         on beside.place_type = 'host' and at_host.place_id = beside.place_id and at_host.chain_number = beside.chain_number
     where own.place_type = 'enclosure'
@@ -326,9 +302,7 @@ chained as (
 -- each time that drives of a place became slow together; what comes back is the same incident, as of a drive
 chains as (
     select
-        place_type,
-        place_id,
-        chain_number,
+        place_type, place_id, chain_number,
         min(case when is_together then raised_at end) as raised_at,
         min(first_slow_hour_utc) as first_slow_hour_utc,
         max(last_slow_hour_utc) as last_slow_hour_utc
@@ -340,9 +314,7 @@ chains as (
 
 incidents as (
     select
-        place_type,
-        place_id,
-        incident_number,
+        place_type, place_id, incident_number,
         place_type || ' ' || place_id || ' together ' || cast(min(raised_at) as string) as incident_id,
         min(raised_at) as raised_at,
         max(case when {{ is_reopened }} then raised_at end) as reopened_at,
@@ -354,9 +326,7 @@ incidents as (
 -- a drive that was mostly slow alone keeps its own alert
 shared as (
     select
-        chained.alert_id,
-        chained.place_type,
-        chained.place_id,
+        chained.alert_id, chained.place_type, chained.place_id,
         ordered_chains.incident_number,
         count(*) as shared_count
     from chained
@@ -378,13 +348,8 @@ mostly_shared as (
 
 together as (
     select
-        incidents.place_type,
-        incidents.place_id,
-        incidents.incident_number,
-        incidents.incident_id,
-        incidents.raised_at,
-        incidents.reopened_at,
-        incidents.episode_count,
+        incidents.place_type, incidents.place_id, incidents.incident_number, incidents.incident_id, incidents.raised_at,
+        incidents.reopened_at, incidents.episode_count,
         case when count(raised.cleared_at) = count(*) then max(raised.cleared_at) end as cleared_at,
         min(raised.first_slow_hour_utc) as first_slow_hour_utc,
         max(raised.last_slow_hour_utc) as last_slow_hour_utc,
@@ -437,8 +402,7 @@ numbered_turns as (
 
 chronic as (
     select
-        drive_id,
-        raid_group_id,
+        drive_id, raid_group_id,
         min(day_utc) + interval 1 day as raised_at,
         min(case when is_well then day_utc end) + interval 1 day as cleared_at,
         min(day_utc) as first_slow_hour_utc,
@@ -453,8 +417,7 @@ chronic as (
 -- who looks at a drive that is slow need not hear that it is a little slow as well
 chronic_members as (
     select
-        chronic.drive_id,
-        chronic.raised_at,
+        chronic.drive_id, chronic.raised_at,
         max_by(coalesce(members.part_of, raised.alert_id), raised.raised_at) as part_of
     from chronic
     inner join raised
@@ -470,31 +433,13 @@ chronic_members as (
 )
 
 select
-    raised.alert_id,
-    raised.subject_type,
-    raised.subject_id,
-    raised.reason,
-    raised.raid_group_id,
-    raised.raised_at,
-    raised.cleared_at,
-    raised.episode_count,
-    raised.reopened_at,
-    raised.first_slow_hour_utc,
-    raised.last_slow_hour_utc,
-    raised.slow_hours,
-    raised.imbalanced_hours,
-    raised.load_known_hours,
+    raised.alert_id, raised.subject_type, raised.subject_id, raised.reason, raised.raid_group_id, raised.raised_at, raised.cleared_at,
+    raised.episode_count, raised.reopened_at, raised.first_slow_hour_utc, raised.last_slow_hour_utc, raised.slow_hours,
+    raised.imbalanced_hours, raised.load_known_hours,
     cast(raised.drive_count as bigint) as drive_count,
-    raised.median_slowdown,
-    raised.max_slowdown,
-    raised.worst_hour_utc,
-    raised.latency_us,
-    raised.median_latency_us,
+    raised.median_slowdown, raised.max_slowdown, raised.worst_hour_utc, raised.latency_us, raised.median_latency_us,
     members.part_of,
-    raised.peer_kind,
-    raised.max_latency_us,
-    raised.floor_us,
-    raised.held_back_by
+    raised.peer_kind, raised.max_latency_us, raised.floor_us, raised.held_back_by
 from raised
 left join members on raised.alert_id = members.alert_id
 union all
@@ -503,17 +448,8 @@ select
     place_type as subject_type,
     place_id as subject_id,
     'together' as reason,
-    raid_group_id,
-    raised_at,
-    cleared_at,
-    episode_count,
-    reopened_at,
-    first_slow_hour_utc,
-    last_slow_hour_utc,
-    slow_hours,
-    imbalanced_hours,
-    load_known_hours,
-    drive_count,
+    raid_group_id, raised_at, cleared_at, episode_count, reopened_at, first_slow_hour_utc, last_slow_hour_utc, slow_hours, imbalanced_hours,
+    load_known_hours, drive_count,
     cast(null as double) as median_slowdown,
     max_slowdown,
     cast(null as timestamp) as worst_hour_utc,
@@ -531,13 +467,10 @@ select
     'drive' as subject_type,
     chronic.drive_id as subject_id,
     'chronic' as reason,
-    chronic.raid_group_id,
-    chronic.raised_at,
-    chronic.cleared_at,
+    chronic.raid_group_id, chronic.raised_at, chronic.cleared_at,
     cast(1 as bigint) as episode_count,
     cast(null as timestamp) as reopened_at,
-    chronic.first_slow_hour_utc,
-    chronic.last_slow_hour_utc,
+    chronic.first_slow_hour_utc, chronic.last_slow_hour_utc,
     cast(chronic.slow_hours as bigint) as slow_hours,
     cast(0 as bigint) as imbalanced_hours,
     cast(0 as bigint) as load_known_hours,

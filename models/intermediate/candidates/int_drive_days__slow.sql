@@ -2,10 +2,7 @@
 -- Slow hours of each drive and day, and whose they were. Grain: drive_id, day_utc.
 with begun as (
     select
-        drive_id,
-        raid_group_id,
-        hour_utc,
-        day_utc,
+        drive_id, raid_group_id, hour_utc, day_utc,
         case
             when coalesce(
                 {{ hour_index('hour_utc') }} - {{ hour_index('lag(hour_utc) over (partition by drive_id order by hour_utc)') }},
@@ -19,10 +16,7 @@ with begun as (
 
 slow_hours as (
     select
-        drive_id,
-        raid_group_id,
-        hour_utc,
-        day_utc,
+        drive_id, raid_group_id, hour_utc, day_utc,
         max(began_at) over (partition by drive_id order by hour_utc rows between unbounded preceding and current row) as spell_began_at,
         count(*) over (partition by raid_group_id, hour_utc) as slow_drives
     from begun
@@ -33,9 +27,7 @@ places as (
     from slow_hours
     union all
     select
-        slow_hours.drive_id,
-        slow_hours.hour_utc,
-        slow_hours.spell_began_at,
+        slow_hours.drive_id, slow_hours.hour_utc, slow_hours.spell_began_at,
         case when described.host is not null then 'host' else 'enclosure' end as place_type,
         -- an enclosure's name need not be unique beyond its host; which hosts share one is known only later
         coalesce(described.host, described.site || '/' || described.enclosure, described.enclosure) as place_id
@@ -74,9 +66,7 @@ together as (
 
 judged as (
     select
-        slow_hours.drive_id,
-        slow_hours.day_utc,
-        slow_hours.hour_utc,
+        slow_hours.drive_id, slow_hours.day_utc, slow_hours.hour_utc,
         together.hour_utc is not null as is_together,
         -- where too few drives are left to judge the hour without it, it is the drive's if no other was slow
         case
@@ -91,8 +81,7 @@ judged as (
 )
 
 select
-    drive_id,
-    day_utc,
+    drive_id, day_utc,
     count(*) as slow_hours,
     {{ counted('is_together') }} as together_hours,
     {{ counted('is_caused') }} as tail_hours_caused,

@@ -2,8 +2,7 @@
 with slow as (
     select
         days.drive_id,
-        boundaries.boundary_utc,
-        boundaries.is_monday,
+        boundaries.boundary_utc, boundaries.is_monday,
         cast(sum(days.slow_hours) as bigint) as slow_hours_28d,
         cast(sum(days.together_hours) as bigint) as together_hours_28d,
         cast(sum(days.tail_hours_caused) as bigint) as tail_hours_caused_28d,
@@ -20,8 +19,7 @@ with slow as (
 
 observed as (
     select
-        slow.drive_id,
-        slow.boundary_utc,
+        slow.drive_id, slow.boundary_utc,
         max_by(days.raid_group_id, cast(days.day_utc as string) || ' ' || days.raid_group_id) as raid_group_id,
         cast(sum(days.slowdown_hours) as bigint) as drive_hours_28d,
         count(distinct days.day_utc) as observed_days_28d,
@@ -38,22 +36,13 @@ observed as (
 )
 
 select
-    slow.drive_id,
-    slow.boundary_utc,
-    slow.is_monday,
+    slow.drive_id, slow.boundary_utc, slow.is_monday,
     coalesce(described.kind, drives.declared_kind, 'unknown') as kind,
     observed.raid_group_id,
     described.model,
-    observed.drive_hours_28d,
-    observed.observed_days_28d,
-    observed.drive_hours_3d,
-    slow.slow_hours_28d,
-    slow.slow_days_14d,
-    slow.slow_hours_3d,
-    slow.together_hours_28d,
-    slow.tail_hours_caused_28d,
-    slow.tail_hours_paired_28d,
-    slow.last_slow_hour_utc
+    observed.drive_hours_28d, observed.observed_days_28d, observed.drive_hours_3d,
+    slow.slow_hours_28d, slow.slow_days_14d, slow.slow_hours_3d, slow.together_hours_28d, slow.tail_hours_caused_28d,
+    slow.tail_hours_paired_28d, slow.last_slow_hour_utc
 from slow
 inner join observed on slow.drive_id = observed.drive_id and slow.boundary_utc = observed.boundary_utc
 -- as inventory stood in the last hour before the boundary

@@ -6,8 +6,7 @@
 with drive_weeks as (
     select
         drive_weeks.*,
-        outcomes.tail_hours_caused_after,
-        outcomes.tail_hours_paired_after,
+        outcomes.tail_hours_caused_after, outcomes.tail_hours_paired_after,
         coalesce(drives.capacity_bytes, {{ var('replace_unknown_capacity_bytes') }})
         / cast({{ var('replace_rebuild_bytes_per_second') }} as double) / 3600 as rebuild_hours,
         -- telemetry of a few hours a day stands for the whole day

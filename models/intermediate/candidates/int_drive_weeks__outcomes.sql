@@ -11,8 +11,7 @@ last_days as (
 )
 
 select
-    drive_weeks.drive_id,
-    drive_weeks.boundary_utc,
+    drive_weeks.drive_id, drive_weeks.boundary_utc,
     cast(coalesce(sum(days.tail_hours_caused), 0) as bigint) as tail_hours_caused_after,
     cast(coalesce(sum(days.tail_hours_paired), 0) as bigint) as tail_hours_paired_after
 from {{ ref('int_drive_weeks') }} as drive_weeks

@@ -7,14 +7,7 @@ with periods as (
 )
 
 select
-    drive_id,
-    kind,
-    model,
-    deployed_on,
-    host,
-    enclosure,
-    site,
-    from_hour_utc,
+    drive_id, kind, model, deployed_on, host, enclosure, site, from_hour_utc,
     coalesce(next_from_hour_utc, timestamp '{{ var("end_of_time") }}') as to_hour_utc
 from periods
 -- of two that begin within an hour the later counts

@@ -1,8 +1,7 @@
 -- Share of each cause in slow intervals and in their hours. Grain: measure, class, x, kind.
 with weekly as (
     select
-        kind,
-        raid_group_id,
+        kind, raid_group_id,
         cast({{ hour_index("cast(date_trunc('week', started_at) as timestamp)") }} as double) as x,
         cause,
         count(*) as interval_count,
@@ -16,8 +15,7 @@ by_cause as (
     from weekly
     union all
     select
-        kind,
-        raid_group_id,
+        kind, raid_group_id,
         cast(null as double) as x,
         cause,
         cast(sum(interval_count) as bigint) as interval_count,
@@ -38,8 +36,7 @@ clusters as (
     select
         '{{ measure }}' as measure,
         rules.cause as class,
-        by_group.x,
-        by_group.kind,
+        by_group.x, by_group.kind,
         by_group.raid_group_id as cluster_id,
         coalesce(by_cause.{{ measure }}, 0) as hits,
         by_group.{{ measure }} as total

@@ -11,10 +11,7 @@ with named_by_several as (
 
 host_slots as (
     select
-        drives.site,
-        drives.enclosure,
-        drives.slot,
-        drives.host,
+        drives.site, drives.enclosure, drives.slot, drives.host,
         min(drives.first_hour_utc) as first_hour_utc,
         max(drives.last_hour_utc) as last_hour_utc
     from {{ ref('int_drives') }} as drives

@@ -1,11 +1,7 @@
 -- Since when each drive is slow, and why most of its slow hours were, of the slow intervals that reach into the last 28 days. Grain: drive_id.
 with recent as (
     select
-        causes.drive_id,
-        causes.started_at,
-        causes.interval_hours,
-        causes.cause,
-        causes.evidence,
+        causes.drive_id, causes.started_at, causes.interval_hours, causes.cause, causes.evidence,
         row_number() over (partition by causes.drive_id, causes.cause order by causes.interval_hours desc, causes.started_at asc) as length_rank
     from {{ ref('int_interval_causes') }} as causes
     inner join {{ ref('stg_raw__publication') }} as publication
@@ -14,8 +10,7 @@ with recent as (
 
 by_cause as (
     select
-        recent.drive_id,
-        recent.cause,
+        recent.drive_id, recent.cause,
         min(recent.started_at) as started_at,
         sum(recent.interval_hours) as cause_hours,
         max(case when recent.length_rank = 1 then recent.evidence end) as evidence

@@ -6,11 +6,7 @@
 -- Made of the slow drive-hours alone, and of other sparse records about them. Grain: drive_id, started_at, cause.
 with slow_hours as (
     select
-        slow.drive_id,
-        slow.hour_utc,
-        slow.raid_group_id,
-        slow.rate_imbalance,
-        slow.size_imbalance,
+        slow.drive_id, slow.hour_utc, slow.raid_group_id, slow.rate_imbalance, slow.size_imbalance,
         slow.is_side_in_ticks or ({{ is_multiple_in_ticks('slow.latency_us', 'slow.median_latency_us') }}) as is_in_ticks,
         -- an interval begins at every slow hour that does not follow another
         max(case when not coalesce(slow.was_slow, false) then slow.hour_utc end) over (
@@ -51,10 +47,7 @@ looked_at as (
 
 raid_hours as (
     select
-        raid_hours.raid_group_id,
-        raid_hours.hour_utc,
-        raid_hours.median_latency_us,
-        raid_hours.reporting_drive_count,
+        raid_hours.raid_group_id, raid_hours.hour_utc, raid_hours.median_latency_us, raid_hours.reporting_drive_count,
         raid_hours.slow_drive_count
     from {{ ref('int_raid_hours') }} as raid_hours
     inner join looked_at on raid_hours.raid_group_id = looked_at.raid_group_id and raid_hours.hour_utc = looked_at.hour_utc
@@ -63,8 +56,7 @@ raid_hours as (
 
 judged_raid_hours as (
     select
-        raid_group_id,
-        hour_utc,
+        raid_group_id, hour_utc,
         median_latency_us / {{ usual_median('raid_hours') }} >= {{ var('group_slowdown') }} as is_above_usual,
         {{ is_most_of_its_drives('raid_hours') }} as is_most_of_its_drives
     from raid_hours
@@ -84,9 +76,7 @@ slow_places as (
 
 crowded_places as (
     select
-        place_type,
-        place_id,
-        hour_utc,
+        place_type, place_id, hour_utc,
         count(*) as drive_count,
         -- of as many drives the enclosure's say more than the host's
         2 * count(*) + case place_type when 'enclosure' then 1 else 0 end as place_rank
@@ -97,8 +87,7 @@ crowded_places as (
 
 neighbour_hours as (
     select
-        slow_places.drive_id,
-        slow_places.hour_utc,
+        slow_places.drive_id, slow_places.hour_utc,
         max(crowded.place_rank) as place_rank,
         max_by(cast(crowded.drive_count as string) || ' drives of ' || crowded.place_type || ' ' || crowded.place_id, crowded.place_rank) as crowd
     from slow_places
@@ -111,8 +100,7 @@ neighbour_hours as (
 
 counted as (
     select
-        slow_hours.drive_id,
-        slow_hours.started_at,
+        slow_hours.drive_id, slow_hours.started_at,
         count(*) as interval_hours,
         count(case when slow_hours.rate_imbalance >= {{ var('imbalanced') }} then 1 end) as rate_hours,
         max(slow_hours.rate_imbalance) as max_rate,
@@ -176,8 +164,7 @@ slow_drive_days as (
 
 slow_cohort_days as (
     select
-        cohort_drives.kind,
-        cohort_drives.cohort,
+        cohort_drives.kind, cohort_drives.cohort,
         slow_drive_days.day_utc,
         count(*) as slow_drive_count,
         count(distinct slow_drive_days.raid_group_id) as raid_group_count
@@ -190,8 +177,7 @@ slow_cohort_days as (
 -- drives that are in service as long as each other are counted once
 cohort_spans as (
     select
-        kind,
-        cohort,
+        kind, cohort,
         cast(first_hour_utc as date) as first_day_utc,
         cast(last_hour_utc as date) as last_day_utc,
         count(*) as drive_count
@@ -202,10 +188,7 @@ cohort_spans as (
 
 cohort_days as (
     select
-        slow_cohort_days.kind,
-        slow_cohort_days.cohort,
-        slow_cohort_days.day_utc,
-        slow_cohort_days.slow_drive_count,
+        slow_cohort_days.kind, slow_cohort_days.cohort, slow_cohort_days.day_utc, slow_cohort_days.slow_drive_count,
         slow_cohort_days.raid_group_count,
         cast(sum(cohort_spans.drive_count) as bigint) as drive_count
     from slow_cohort_days
@@ -241,8 +224,7 @@ bad_cohorts as (
 -- the narrower one is named
 cohorts as (
     select
-        starts.drive_id,
-        starts.started_at,
+        starts.drive_id, starts.started_at,
         min(
             bad_cohorts.cohort || ': ' || cast(bad_cohorts.slow_drive_count as string) || ' of ' || cast(bad_cohorts.drive_count as string)
             || ' drives slow that day, of the other drives ' || cast(bad_cohorts.other_slow_drive_count as string) || ' of '
@@ -278,9 +260,7 @@ hours_of_causes as (
 )
 
 select
-    drive_id,
-    started_at,
-    cause,
+    drive_id, started_at, cause,
     case cause
 {%- for of_cause, hours, evidence in in_most_hours %}
         when '{{ of_cause }}' then {{ evidence }}
@@ -290,8 +270,7 @@ from hours_of_causes
 where 2 * cause_hours > interval_hours
 union all
 select
-    drive_id,
-    started_at,
+    drive_id, started_at,
     'drive_event' as cause,
     cast(event_count as string) || ' within {{ cause_event_hours }} h of its start, such as ' || event_type as evidence
 from events

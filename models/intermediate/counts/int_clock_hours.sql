@@ -3,8 +3,7 @@
 with drive_days as (
     select
         drive_days.day_utc,
-        drives.kind,
-        drives.timezone,
+        drives.kind, drives.timezone,
         drive_days.in_population_in & drive_days.slowdown_in as slowdown_in,
         drive_days.in_population_in & drive_days.slow_in as slow_in,
         count(*) as drive_count
@@ -22,8 +21,7 @@ hours as (
 select
     drive_days.day_utc,
     hours.hour_utc,
-    drive_days.kind,
-    drive_days.timezone,
+    drive_days.kind, drive_days.timezone,
     cast(sum(drive_days.drive_count) as bigint) as slowdown_hours,
     cast(sum(case when {{ has_hour('drive_days.slow_in', 'hours.hour_utc') }} then drive_days.drive_count else 0 end) as bigint) as slow_hours
 from drive_days

@@ -5,8 +5,7 @@
 with drive_hours as (
     select
         drive_hours.day_utc,
-        drives.kind,
-        drives.drive_class,
+        drives.kind, drives.drive_class,
         {{ age_year('drives.deployed_on', 'drive_hours.hour_utc') }} as age_year,
         drive_hours.rate_imbalance >= {{ var('imbalanced') }} as is_rate_imbalanced,
         drive_hours.size_imbalance >= {{ var('imbalanced') }} as is_size_imbalanced,
@@ -20,13 +19,7 @@ with drive_hours as (
 -- once through the hours: what follows goes through the bins
 drive_hour_bins as (
     select
-        day_utc,
-        kind,
-        drive_class,
-        age_year,
-        is_rate_imbalanced,
-        is_size_imbalanced,
-        edge_per_mille,
+        day_utc, kind, drive_class, age_year, is_rate_imbalanced, is_size_imbalanced, edge_per_mille,
         {{ is_on_edge() }} as is_on_edge,
         count(*) as hour_count
     from drive_hours
@@ -71,12 +64,7 @@ bins as (
 )
 
 select
-    day_utc,
-    kind,
-    drive_class,
-    measure,
-    edge_per_mille,
-    is_on_edge,
+    day_utc, kind, drive_class, measure, edge_per_mille, is_on_edge,
     cast(sum(hour_count) as bigint) as hour_count
 from bins
 group by day_utc, kind, drive_class, measure, edge_per_mille, is_on_edge

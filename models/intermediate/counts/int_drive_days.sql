@@ -3,9 +3,7 @@
 -- because hours of one drive are not independent. Grain: day_utc, drive_id, raid_group_id.
 with drive_days as (
     select
-        day_utc,
-        drive_id,
-        raid_group_id,
+        day_utc, drive_id, raid_group_id,
         min(hour_utc) as first_hour_utc,
         max(hour_utc) as last_hour_utc,
         -- kind of the last hour that declares one. max_by is not used: over texts it costs a quarter of this aggregation

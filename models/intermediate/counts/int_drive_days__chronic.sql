@@ -10,8 +10,7 @@ with suspects as (
 
 suspect_days as (
     select
-        days.drive_id,
-        days.day_utc,
+        days.drive_id, days.day_utc,
         days.slowdown_hours as drive_hours,
         days.slowdown_hours_{{ edge_name(var('chronic_slowdown')) }} as chronic_hours,
         days.slowdown_hours_{{ edge_name(alert_chronic_clear_slowdown) }} as doubtful_hours,
@@ -36,8 +35,7 @@ suspect_days as (
 
 daily as (
     select
-        drive_id,
-        day_utc,
+        drive_id, day_utc,
         sum(drive_hours) as drive_hours,
         sum(chronic_hours) as chronic_hours,
         sum(doubtful_hours) as doubtful_hours,
@@ -68,8 +66,7 @@ windows as (
 -- more than half of its hours, in at least half of the RAID group's: is_chronic of fct_drive_slowness as it was when the day was over.
 -- Between the bounds nothing changes
 select
-    windows.drive_id,
-    windows.day_utc,
+    windows.drive_id, windows.day_utc,
     drives.current_raid_group_id as raid_group_id,
     cast(windows.window_drive_hours as bigint) as window_drive_hours,
     cast(windows.window_chronic_hours as bigint) as window_chronic_hours,

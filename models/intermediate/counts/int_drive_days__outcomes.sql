@@ -3,8 +3,7 @@
 select
     days.day_utc,
     cast(date_trunc('week', cast(days.day_utc as timestamp)) as timestamp) as week_utc,
-    days.drive_id,
-    days.raid_group_id,
+    days.drive_id, days.raid_group_id,
     drives.kind,
     {{ hour_count('days.in_population_in') }} as reported_hours,
     {{ hour_count('days.in_population_in & days.slowdown_in') }} as slowdown_hours,

@@ -18,10 +18,7 @@ imbalanced as (
 )
 
 select
-    day_utc,
-    drive_id,
-    raid_group_id,
-    imbalance,
+    day_utc, drive_id, raid_group_id, imbalance,
     count(*) as slowdown_hours
 {%- for edge in var('imbalanced_edges') %},
     {{ counted('slowdown >= ' ~ edge) }} as slowdown_hours_{{ edge_name(edge) }}

@@ -3,9 +3,7 @@
 -- Grain: day_utc, raid_group_id, data_drive_count, is_complete.
 -- Also RAID-hours without a valid median: they may have one of reads alone.
 select
-    day_utc,
-    raid_group_id,
-    data_drive_count,
+    day_utc, raid_group_id, data_drive_count,
     reporting_drive_count = data_drive_count as is_complete,
     {{ counted('is_valid') }} as raid_hours,
     {{ counted_hours('is_valid') }} as valid_in,

@@ -12,8 +12,7 @@ with drive_hours as (
 
 peers as (
     select
-        raid_group_id,
-        hour_utc,
+        raid_group_id, hour_utc,
         {{ mean_of_group('latency_us') }} as mean_latency_us
 {%- for floor in io_count_floors %},
         count(case when coalesce(io_count >= {{ floor }}, true) then latency_us end) as latency_count_{{ floor }},
@@ -43,8 +42,7 @@ compared as (
 
 of_drives as (
     select
-        day_utc,
-        raid_group_id,
+        day_utc, raid_group_id,
         kind
 {%- for variant in variants %},
         {{ counted(variant ~ '_slowdown is not null') }} as {{ variant }}_hours,
@@ -66,8 +64,7 @@ of_drives as (
 -- how many drives are slow says which tails are
 raid_hours as (
     select
-        day_utc,
-        raid_group_id,
+        day_utc, raid_group_id,
         hour_utc
 {%- for variant in variants %},
         count({{ variant }}_slowdown) as {{ variant }}_drive_count,
@@ -80,8 +77,7 @@ raid_hours as (
 
 of_raid_groups as (
     select
-        raid_hours.day_utc,
-        raid_hours.raid_group_id,
+        raid_hours.day_utc, raid_hours.raid_group_id,
         kinds.kind
 {%- for variant in variants %},
         {{ counted('raid_hours.' ~ variant ~ '_drive_count > 0') }} as {{ variant }}_raid_hours

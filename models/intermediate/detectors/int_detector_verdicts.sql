@@ -13,8 +13,7 @@ with mild_hours as (
 
 mild_days as (
     select
-        drive_id,
-        day_utc,
+        drive_id, day_utc,
         count(*) as mild_hours,
         count(case when is_slow then 1 end) as slow_hours,
         max(slowdown) as max_slowdown,
@@ -67,12 +66,8 @@ fail_slow_hours as (
 
 own_days as (
     select
-        today.drive_id,
-        today.day_utc,
-        today.drive_hours,
-        today.high_latency_us,
-        before.q1_latency_us,
-        before.q3_latency_us,
+        today.drive_id, today.day_utc, today.drive_hours, today.high_latency_us,
+        before.q1_latency_us, before.q3_latency_us,
         before.q3_latency_us + {{ var('own_history_ranges') }} * (before.q3_latency_us - before.q1_latency_us) as limit_us
     from {{ ref('int_drive_days__spread') }} as today
     inner join {{ ref('int_drive_days__spread') }} as before

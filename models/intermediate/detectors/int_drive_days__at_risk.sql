@@ -1,8 +1,7 @@
 -- Perseus' risk of each drive, day by day and over the last `perseus_days`. Days without samples have no row. Grain: drive_id, day_utc.
 with days as (
     select
-        drive_id,
-        day_utc,
+        drive_id, day_utc,
         cast(sum(window_count) as bigint) as window_count,
         cast(sum(event_count) as bigint) as event_count,
         sum(event_ratio_sum) / nullif(sum(event_count), 0) as event_ratio,
@@ -20,13 +19,7 @@ rated as (
 )
 
 select
-    drive_id,
-    day_utc,
-    window_count,
-    event_count,
-    event_ratio,
-    worst_ratio,
-    worst_window_utc,
+    drive_id, day_utc, window_count, event_count, event_ratio, worst_ratio, worst_window_utc,
     cast(risk as bigint) as risk,
     cast(
         sum(risk) over (

@@ -9,8 +9,7 @@ with slow_drives as (
 
 days as (
     select
-        days.drive_id,
-        days.day_utc,
+        days.drive_id, days.day_utc,
         cast(sum(days.slowdown_hours) as bigint) as drive_hours,
         cast(sum(days.slow_hours) as bigint) as slow_hours,
         max(days.slow_at) as slow_at
@@ -45,8 +44,7 @@ placed as (
 
 slow_days as (
     select
-        drive_id,
-        slow_day_number,
+        drive_id, slow_day_number,
         cast(slow_hours as double) as slow_hours,
         coalesce(quiet_days_before, 0) as rest_days,
         1.0 + least(cast(slow_hours as double) / drive_hours, {{ tikv_slow_share }}) / {{ tikv_slow_share }} as growth
@@ -66,12 +64,7 @@ histories as (
 )
 
 select
-    placed.drive_id,
-    placed.day_utc,
-    placed.drive_hours,
-    placed.slow_hours,
-    placed.slow_at,
-    placed.quiet_days,
+    placed.drive_id, placed.day_utc, placed.drive_hours, placed.slow_hours, placed.slow_at, placed.quiet_days,
     {{ tikv_score_after(nth('histories.tikv_scores', 'placed.slow_day_number + 1'), 'placed.quiet_days') }} as tikv_score,
     {{ iaso_score_after(nth('histories.iaso_scores', 'placed.slow_day_number + 1'), 'placed.quiet_days') }} as iaso_score
 from placed

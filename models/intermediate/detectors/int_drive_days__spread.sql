@@ -9,9 +9,7 @@ with spread as (
 )
 
 select
-    day_utc,
-    drive_id,
-    drive_hours,
+    day_utc, drive_id, drive_hours,
     {{ nth('latencies_us', 1) }} as q1_latency_us,
     {{ nth('latencies_us', 2) }} as q3_latency_us,
     {{ nth('latencies_us', 3) }} as high_latency_us

@@ -31,14 +31,8 @@ histories as (
 )
 
 select
-    numbered.drive_id,
-    numbered.hour_utc,
-    numbered.raid_group_id,
-    numbered.peer_count,
-    numbered.latency_us,
-    numbered.median_latency_us,
-    numbered.mad_us,
-    numbered.fail_slow_score,
+    numbered.drive_id, numbered.hour_utc, numbered.raid_group_id, numbered.peer_count, numbered.latency_us, numbered.median_latency_us,
+    numbered.mad_us, numbered.fail_slow_score,
     cast({{ nth('histories.counts', 'numbered.hour_number + 1') }} as bigint) as fail_slow_count
 from numbered
 inner join histories on numbered.drive_id = histories.drive_id

@@ -10,13 +10,7 @@
 -- Most RAID-hours hold none, which their medians show and three sums: quartiles and deviations are taken of the others only.
 with peers as (
     select
-        drive_id,
-        raid_group_id,
-        hour_utc,
-        latency_us,
-        median_latency_us,
-        slowdown,
-        day_utc,
+        drive_id, raid_group_id, hour_utc, latency_us, median_latency_us, slowdown, day_utc,
         -- the squares of ten million drives fit into 38 digits. Wider than it need be: DuckDB keeps products of decimals of up to 18 digits in 18
         cast({{ capped_nanoseconds('latency_us') }} as decimal(20, 0)) as latency_ns
     from {{ ref('int_drive_hours__notable') }}
@@ -25,8 +19,7 @@ with peers as (
 
 raid_hours as (
     select
-        raid_group_id,
-        hour_utc,
+        raid_group_id, hour_utc,
         count(*) as peer_count,
         max(slowdown) as max_slowdown,
         max(latency_us) as max_latency_us,
@@ -50,23 +43,19 @@ suspects as (
 placed as (
     select
         peers.*,
-        suspects.peer_count,
-        suspects.latency_sum_ns,
-        suspects.spread_ns,
+        suspects.peer_count, suspects.latency_sum_ns, suspects.spread_ns,
         abs(peers.latency_us - peers.median_latency_us) as deviation_us,
         -- the last is the slowest; of equals the smallest drive
         row_number() over (
             partition by peers.raid_group_id, peers.hour_utc order by peers.latency_us asc, peers.drive_id desc
         ) as place
     from peers
-    inner join suspects
-        on peers.raid_group_id = suspects.raid_group_id and peers.hour_utc = suspects.hour_utc
+    inner join suspects on peers.raid_group_id = suspects.raid_group_id and peers.hour_utc = suspects.hour_utc
 ),
 
 spreads as (
     select
-        raid_group_id,
-        hour_utc,
+        raid_group_id, hour_utc,
         {{ median_of_group('deviation_us') }} as mad_us,
         -- the middle one of an odd count is in neither half
         {{ median_of_group('case when 2 * place <= peer_count then latency_us end') }} as q1_latency_us,
@@ -90,8 +79,7 @@ limits as (
         spreads.q3_latency_us,
         greatest(spreads.q3_latency_us - spreads.q1_latency_us, spreads.q1_latency_us * {{ var('zfs_least_iqr') }}) as iqr_latency_us
     from placed
-    inner join spreads
-        on placed.raid_group_id = spreads.raid_group_id and placed.hour_utc = spreads.hour_utc
+    inner join spreads on placed.raid_group_id = spreads.raid_group_id and placed.hour_utc = spreads.hour_utc
 ),
 
 fences as (
@@ -125,14 +113,7 @@ risen as (
 )
 
 select
-    drive_id,
-    hour_utc,
-    raid_group_id,
-    peer_count,
-    latency_us,
-    median_latency_us,
-    hdfs_limit_us,
-    is_hdfs_outlier,
+    drive_id, hour_utc, raid_group_id, peer_count, latency_us, median_latency_us, hdfs_limit_us, is_hdfs_outlier,
     case when sit_out_rise is not null then fence_us end as fence_us,
     case when sit_out_rise is not null then iqr_latency_us end as iqr_latency_us,
     sit_out_rise,

@@ -1,14 +1,7 @@
 -- ZFS's counts, followed over a RAID group's rises: what the count of the slowest drive came to, and whether it sat out. Grain: drive_id, hour_utc.
 with rises as (
     select
-        drive_id,
-        hour_utc,
-        raid_group_id,
-        peer_count,
-        latency_us,
-        fence_us,
-        iqr_latency_us,
-        sit_out_rise,
+        drive_id, hour_utc, raid_group_id, peer_count, latency_us, fence_us, iqr_latency_us, sit_out_rise,
         row_number() over (partition by raid_group_id order by hour_utc) as rise_number,
         dense_rank() over (partition by raid_group_id order by drive_id) as drive_number
     from {{ ref('int_drive_hours__outlying') }}
@@ -30,14 +23,6 @@ counted as (
 )
 
 select
-    drive_id,
-    hour_utc,
-    raid_group_id,
-    peer_count,
-    latency_us,
-    fence_us,
-    iqr_latency_us,
-    sit_out_rise,
-    outlier_count,
+    drive_id, hour_utc, raid_group_id, peer_count, latency_us, fence_us, iqr_latency_us, sit_out_rise, outlier_count,
     outlier_count > {{ var('zfs_outlier_limit') }} as is_sat_out
 from counted

@@ -7,8 +7,7 @@ with drive_hours as (
 samples as (
     select
         samples.*,
-        drive_hours.raid_group_id,
-        drive_hours.day_utc,
+        drive_hours.raid_group_id, drive_hours.day_utc,
         -- minutes that were observed
         {{ hours_between('samples.from_utc', 'samples.to_utc') }} * 60 as sample_minutes,
         {{ given_directions('samples') }}
@@ -20,11 +19,7 @@ samples as (
 
 measured as (
     select
-        drive_id,
-        from_utc,
-        raid_group_id,
-        day_utc,
-        sample_minutes,
+        drive_id, from_utc, raid_group_id, day_utc, sample_minutes,
         60 * sample_minutes * coalesce(coverage, 1.0) as observed_seconds,
         {{ merged_latency() }} as latency_us,
         {{ merged_bytes() }} as moved_bytes,
@@ -60,10 +55,7 @@ known as (
 )
 
 select
-    drive_id,
-    from_utc,
-    raid_group_id,
-    day_utc,
+    drive_id, from_utc, raid_group_id, day_utc,
     -- no drive takes a thousand seconds or moves that much: squares stay finite
     least(latency_us, 1e9) as latency_us,
     least(throughput_per_second, 1e15) as throughput_per_second

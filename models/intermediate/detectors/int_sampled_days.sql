@@ -3,13 +3,10 @@
 -- Windows and events of Perseus by drive and day. Grain: day_utc, drive_id, raid_group_id.
 with placed as (
     select
-        samples.day_utc,
-        samples.drive_id,
-        samples.raid_group_id,
+        samples.day_utc, samples.drive_id, samples.raid_group_id,
         {{ window_start('samples.from_utc', var('perseus_window_minutes')) }} as window_utc,
         samples.latency_us,
-        fits.curve,
-        fits.spread,
+        fits.curve, fits.spread,
         (samples.throughput_per_second - fits.throughput_mean) / fits.throughput_deviation as u
     from {{ ref('int_drive_samples') }} as samples
     inner join {{ ref('int_raid_group_days__fitted') }} as fits
@@ -26,10 +23,7 @@ bounds as (
 
 ratios as (
     select
-        day_utc,
-        drive_id,
-        raid_group_id,
-        window_utc,
+        day_utc, drive_id, raid_group_id, window_utc,
         latency_us / bound_us as ratio,
         {{ median_of_group('latency_us / bound_us', 'partition by drive_id, raid_group_id, window_utc') }} as median_ratio
     from bounds
@@ -40,10 +34,7 @@ ratios as (
 -- the median of a window's upper half. Six decimals: sums are exact in any order, and a latency that is the bound to the last bit is not above it
 windows as (
     select
-        day_utc,
-        drive_id,
-        raid_group_id,
-        window_utc,
+        day_utc, drive_id, raid_group_id, window_utc,
         cast(least({{ median_of_group('ratio') }}, 1e9) as decimal(18, 6)) as upper_ratio
     from ratios
     where ratio >= median_ratio
@@ -59,9 +50,7 @@ ranked as (
 )
 
 select
-    day_utc,
-    drive_id,
-    raid_group_id,
+    day_utc, drive_id, raid_group_id,
     count(*) as window_count,
     count(case when is_event then 1 end) as event_count,
     cast(coalesce(sum(case when is_event then upper_ratio end), 0) as double) as event_ratio_sum,

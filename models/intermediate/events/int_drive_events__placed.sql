@@ -27,8 +27,7 @@ asked as (
 
 seen as (
     select
-        asked.drive_id,
-        asked.hour_utc,
+        asked.drive_id, asked.hour_utc,
         days.raid_group_id,
         {{ has_hour('days.in_population_in', 'asked.hour_utc') }} as is_in_population
     from asked
@@ -56,8 +55,7 @@ absent as (
 
 widths as (
     select
-        places.raid_group_id,
-        places.hour_utc,
+        places.raid_group_id, places.hour_utc,
         coalesce(raid_hours.data_drive_count, steps.expected_drive_count - coalesce(absent.absent_drive_count, 0)) as data_drive_count
     from places
     left join {{ ref('int_raid_hours') }} as raid_hours
@@ -70,15 +68,10 @@ widths as (
 )
 
 select
-    events.drive_id,
-    events.occurred_at,
-    events.event_type,
-    events.hour_utc,
+    events.drive_id, events.occurred_at, events.event_type, events.hour_utc,
     coalesce(seen.raid_group_id, events.raid_group_id, events.inventory_raid_group_id) as raid_group_id,
     coalesce(events.slot, events.inventory_slot) as slot,
-    events.ended_at,
-    events.detail,
-    events.is_of_drive,
+    events.ended_at, events.detail, events.is_of_drive,
     coalesce(
         seen.is_in_population,
         events.inventory_role = 'data' and widths.data_drive_count >= {{ var('min_group_width') }},
@@ -86,5 +79,4 @@ select
     ) as is_in_population
 from events
 left join seen on events.drive_id = seen.drive_id and events.hour_utc = seen.hour_utc
-left join widths
-    on events.inventory_raid_group_id = widths.raid_group_id and events.hour_utc = widths.hour_utc
+left join widths on events.inventory_raid_group_id = widths.raid_group_id and events.hour_utc = widths.hour_utc

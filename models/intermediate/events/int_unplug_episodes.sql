@@ -7,10 +7,7 @@ unplugs as (
     select
         drive_id,
         occurred_at as unplugged_at,
-        hour_utc,
-        raid_group_id,
-        slot,
-        is_in_population,
+        hour_utc, raid_group_id, slot, is_in_population,
         lead(occurred_at) over (partition by drive_id order by occurred_at) as next_unplugged_at
     from events
     where event_type = 'unplug'
@@ -65,8 +62,7 @@ replacements as (
 
 preceding as (
     select
-        episodes.drive_id,
-        episodes.unplugged_at,
+        episodes.drive_id, episodes.unplugged_at,
         intervals.severity,
         row_number() over (
             partition by episodes.drive_id, episodes.unplugged_at
@@ -94,25 +90,19 @@ recurrences as (
 )
 
 select
-    episodes.drive_id,
-    episodes.unplugged_at,
+    episodes.drive_id, episodes.unplugged_at,
     drives.kind,
-    episodes.raid_group_id,
-    episodes.slot,
-    episodes.is_in_population,
-    episodes.replugged_at,
+    episodes.raid_group_id, episodes.slot, episodes.is_in_population, episodes.replugged_at,
     {{ hours_between('episodes.unplugged_at', 'episodes.replugged_at') }} as outage_hours,
     episodes.is_replugged,
     not episodes.is_replugged and replacements.drive_id is not null as is_replaced,
     preceding.severity as preceding_severity,
     {{ hour_index('recurrences.recurred_at') }} - {{ hour_index('episodes.replugged_at') }} as recur_hours
 from episodes
-left join replacements
-    on episodes.drive_id = replacements.drive_id and episodes.unplugged_at = replacements.unplugged_at
+left join replacements on episodes.drive_id = replacements.drive_id and episodes.unplugged_at = replacements.unplugged_at
 left join preceding
     on episodes.drive_id = preceding.drive_id
     and episodes.unplugged_at = preceding.unplugged_at
     and preceding.recency_rank = 1
-left join recurrences
-    on episodes.drive_id = recurrences.drive_id and episodes.unplugged_at = recurrences.unplugged_at
+left join recurrences on episodes.drive_id = recurrences.drive_id and episodes.unplugged_at = recurrences.unplugged_at
 inner join {{ ref('int_drives') }} as drives on episodes.drive_id = drives.drive_id

@@ -45,9 +45,7 @@ placed_names as (
 
 names as (
     select
-        drive_id,
-        device,
-        is_controller,
+        drive_id, device, is_controller,
         rank() over (partition by drive_id order by is_there desc, to_hour_utc desc) = 1 as is_latest,
         max(case when is_controller then 0 else 1 end) over (partition by drive_id, is_there, to_hour_utc) as names_devices
     from placed_names
@@ -87,15 +85,11 @@ select
     coalesce(inventory.rpm, devices.rpm) as rpm,
     coalesce(inventory.interface, devices.interface) as interface,
     coalesce(inventory.host, devices.host) as host,
-    inventory.enclosure,
-    inventory.site,
-    inventory.slot,
+    inventory.enclosure, inventory.site, inventory.slot,
     coalesce(names_now.device, nullif(regexp_extract(coalesce(inventory.drive_id, spans.drive_id, events.drive_id), '/(.+)$', 1), '')) as device,
-    inventory.deployed_on,
-    inventory.deployed_on_source,
+    inventory.deployed_on, inventory.deployed_on_source,
     inventory.drive_id is not null as has_inventory,
-    spans.first_hour_utc,
-    spans.last_hour_utc,
+    spans.first_hour_utc, spans.last_hour_utc,
     coalesce(devices.kind, spans.declared_kind) as declared_kind,
     coalesce(spans.last_raid_group_id, inventory.raid_group_id) as current_raid_group_id,
     case

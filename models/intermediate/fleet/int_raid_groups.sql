@@ -1,8 +1,7 @@
 -- Every RAID group of a drive-hour or of inventory, with its width and the time it was observed. Grain: raid_group_id.
 with widths as (
     select
-        raid_group_id,
-        data_drive_count,
+        raid_group_id, data_drive_count,
         cast(sum(raid_hours) as bigint) as raid_hours,
         min(first_hour_utc) as first_hour_utc,
         max(last_hour_utc) as last_hour_utc
@@ -54,12 +53,9 @@ select
     raid_groups.raid_group_id,
     coalesce(attributes.kind, 'unknown') as kind,
     attributes.raid_level,
-    observed.data_drive_count,
-    observed.first_hour_utc,
-    observed.last_hour_utc,
+    observed.data_drive_count, observed.first_hour_utc, observed.last_hour_utc,
     ({{ hours_between('observed.first_hour_utc', 'observed.last_hour_utc') }} + 1) / 24 as duration_days,
-    members.host,
-    members.site,
+    members.host, members.site,
     coalesce(members.host_count, 0) as host_count,
     coalesce(members.site_count, 0) as site_count,
     coalesce(members.is_guessed, false) as is_guessed

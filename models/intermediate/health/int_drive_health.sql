@@ -11,8 +11,7 @@ with readings as (
 
 slowness as (
     select
-        drive_id,
-        day_utc,
+        drive_id, day_utc,
         max_by(raid_group_id, cast(last_hour_utc as string) || ' ' || raid_group_id) as raid_group_id,
         cast(sum(slowdown_hours) as bigint) as slowdown_hours,
         cast(sum(slow_hours) as bigint) as slow_hours
@@ -22,19 +21,14 @@ slowness as (
 )
 
 select
-    readings.drive_id,
-    readings.day_utc,
-    readings.attribute,
-    drives.kind,
-    drives.model,
+    readings.drive_id, readings.day_utc, readings.attribute,
+    drives.kind, drives.model,
     slowness.raid_group_id,
-    readings.read_at,
-    readings.raw_value,
+    readings.read_at, readings.raw_value,
     case when readings.is_next_day then readings.raw_value - readings.last_raw_value end as raw_change,
     readings.normalised_value,
     case when readings.is_next_day then readings.normalised_value - readings.last_normalised_value end as normalised_change,
-    slowness.slowdown_hours,
-    slowness.slow_hours,
+    slowness.slowdown_hours, slowness.slow_hours,
     readings.source
 from readings
 inner join {{ ref('int_drives') }} as drives on readings.drive_id = drives.drive_id

@@ -22,13 +22,6 @@ ranked as (
     from named
 )
 
-select
-    named_drive_id as drive_id,
-    day_utc,
-    attribute,
-    read_at,
-    raw_value,
-    normalised_value,
-    source
+select named_drive_id as drive_id, day_utc, attribute, read_at, raw_value, normalised_value, source
 from ranked
 where reading_place = 1

@@ -8,11 +8,7 @@ with scoped as (
 
 totals as (
     select
-        kind,
-        scope,
-        scope_model,
-        attribute,
-        measure,
+        kind, scope, scope_model, attribute, measure,
         cast(sum(slow_days) as bigint) as slow_drive_days,
         cast(sum(other_days) as bigint) as other_drive_days,
         count(distinct case when slow_days > 0 then raid_group_id end) as slow_raid_groups,
@@ -24,10 +20,7 @@ totals as (
 
 of_models as (
     select
-        kind,
-        model,
-        attribute,
-        measure,
+        kind, model, attribute, measure,
         sum(other_placement) / sum(other_days) as share_above,
         max(model_slow_days) as slow_days,
         -- of share_below, were slow drives drawn by chance
@@ -37,21 +30,14 @@ of_models as (
 ),
 
 chances as (
-    select
-        kind,
-        'model' as scope,
-        model as scope_model,
-        attribute,
-        measure,
-        chance_variance
+    select kind, 'model' as scope, model as scope_model, attribute, measure, chance_variance
     from of_models
     union all
     select
         kind,
         'all' as scope,
         '' as scope_model,
-        attribute,
-        measure,
+        attribute, measure,
         sum(power(slow_days, 2) * chance_variance) / power(sum(slow_days), 2) as chance_variance
     from of_models
     group by kind, attribute, measure
@@ -60,12 +46,7 @@ chances as (
 -- what each RAID group adds to share_below beyond its part: hours and drives of one group are not independent
 influences as (
     select
-        scoped.kind,
-        scoped.scope,
-        scoped.scope_model,
-        scoped.attribute,
-        scoped.measure,
-        scoped.raid_group_id,
+        scoped.kind, scoped.scope, scoped.scope_model, scoped.attribute, scoped.measure, scoped.raid_group_id,
         sum(
             scoped.slow_placement - scoped.slow_days * totals.share_below
             + cast(scoped.model_slow_days as double) / scoped.model_other_days
@@ -93,14 +74,9 @@ errors as (
 )
 
 select
-    totals.kind,
-    totals.scope,
+    totals.kind, totals.scope,
     nullif(totals.scope_model, '') as model,
-    totals.attribute,
-    totals.measure,
-    totals.slow_drive_days,
-    totals.other_drive_days,
-    totals.slow_raid_groups,
+    totals.attribute, totals.measure, totals.slow_drive_days, totals.other_drive_days, totals.slow_raid_groups,
     2 * totals.share_below - 1 as effect,
     case
         when totals.slow_raid_groups >= {{ var('health_fewest_raid_groups') }} and totals.is_varying

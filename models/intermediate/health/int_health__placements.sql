@@ -2,12 +2,7 @@
 -- Grain: kind, model, attribute, measure, raid_group_id.
 with counted as (
     select
-        kind,
-        model,
-        attribute,
-        measure,
-        value,
-        raid_group_id,
+        kind, model, attribute, measure, value, raid_group_id,
         count(case when is_slow then 1 end) as slow_count,
         count(case when not is_slow then 1 end) as other_count
     from {{ ref('int_health__values') }}
@@ -16,11 +11,7 @@ with counted as (
 
 by_value as (
     select
-        kind,
-        model,
-        attribute,
-        measure,
-        value,
+        kind, model, attribute, measure, value,
         cast(sum(slow_count) as bigint) as slow_count,
         cast(sum(other_count) as bigint) as other_count
     from counted
@@ -28,12 +19,7 @@ by_value as (
 ),
 
 drives as (
-    select
-        kind,
-        model,
-        attribute,
-        measure,
-        count(distinct drive_id) as slow_drive_count
+    select kind, model, attribute, measure, count(distinct drive_id) as slow_drive_count
     from {{ ref('int_health__values') }}
     where is_slow
     group by kind, model, attribute, measure
@@ -55,11 +41,7 @@ ranked as (
 )
 
 select
-    counted.kind,
-    counted.model,
-    counted.attribute,
-    counted.measure,
-    counted.raid_group_id,
+    counted.kind, counted.model, counted.attribute, counted.measure, counted.raid_group_id,
     cast(max(ranked.slow_total) as bigint) as model_slow_days,
     cast(max(ranked.other_total) as bigint) as model_other_days,
     max(drives.slow_drive_count) as model_slow_drives,

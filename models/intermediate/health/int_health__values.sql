@@ -1,13 +1,9 @@
 -- Numbers that are compared: every number of a drive-day with a slowdown, of drives of a known model. Grain: drive_id, day_utc, attribute, measure.
 {%- for measure in ('raw_value', 'raw_change', 'normalised_value') %}
 select
-    drive_id,
-    day_utc,
-    attribute,
+    drive_id, day_utc, attribute,
     '{{ measure }}' as measure,
-    kind,
-    model,
-    raid_group_id,
+    kind, model, raid_group_id,
     {{ measure }} as value,
     slow_hours > 0 as is_slow
 from {{ ref('int_drive_health') }}

@@ -34,17 +34,9 @@ stated as (
 claims as (
 {%- for is_derived in (false, true) %}
     select
-        delivery_seq,
-        file_no,
-        row_no,
-        source,
+        delivery_seq, file_no, row_no, source,
         alias{{ " || 'n1' as alias" if is_derived }},
-        drive_id,
-        valid_from,
-        valid_until,
-        collected_at,
-        host,
-        is_device,
+        drive_id, valid_from, valid_until, collected_at, host, is_device,
         {{ "false as is_controller" if is_derived else "is_controller" }},
         {{ is_derived | lower }} as is_derived
     from believed
@@ -69,19 +61,9 @@ named as (
 )
 
 select
-    delivery_seq,
-    file_no,
-    row_no,
-    source,
-    alias,
+    delivery_seq, file_no, row_no, source, alias,
     named_drive_id as drive_id,
-    valid_from,
-    valid_until,
-    collected_at,
-    host,
-    is_device,
-    is_controller,
-    is_derived
+    valid_from, valid_until, collected_at, host, is_device, is_controller, is_derived
 from named
 union all
 -- what is reported of the world wide name itself

@@ -3,16 +3,13 @@
 with held as (
     -- over whole hours
     select
-        claims.source,
-        claims.alias,
+        claims.source, claims.alias,
         case
             when serials.is_shared and claims.source <> 'mapping' and claims.is_controller then claims.alias || 'n1'
             when serials.is_shared and claims.source <> 'mapping' and claims.is_device then claims.alias
             else claims.drive_id
         end as drive_id,
-        claims.is_derived,
-        claims.valid_from,
-        claims.collected_at,
+        claims.is_derived, claims.valid_from, claims.collected_at,
         coalesce(cast(date_trunc('hour', claims.valid_from) as timestamp), timestamp '{{ var("beginning_of_time") }}') as from_hour_utc,
         coalesce(cast(date_trunc('hour', claims.valid_until) as timestamp), timestamp '{{ var("end_of_time") }}') as to_hour_utc
     from {{ ref('int_aliases__claimed') }} as claims
@@ -52,9 +49,7 @@ begun as (
 )
 
 select
-    alias,
-    drive_id,
-    from_hour_utc,
+    alias, drive_id, from_hour_utc,
     coalesce(
         lead(from_hour_utc) over (partition by alias order by from_hour_utc), timestamp '{{ var("end_of_time") }}'
     ) as to_hour_utc

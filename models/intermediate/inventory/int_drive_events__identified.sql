@@ -31,8 +31,7 @@ counts as (
 
 counts_before as (
     select
-        drive_id,
-        occurred_at,
+        drive_id, occurred_at,
         lag(counted) over (partition by drive_id order by occurred_at) as counted_before,
         lag(occurred_at) over (partition by drive_id order by occurred_at) as looked_before_at
     from counts
@@ -40,20 +39,15 @@ counts_before as (
 
 happened as (
     select
-        reported.drive_id,
-        reported.occurred_at,
+        reported.drive_id, reported.occurred_at,
         case when reported.counted is not null and before.looked_before_at is null then 'other' else reported.event_type end as event_type,
-        reported.raid_group_id,
-        reported.slot,
-        reported.ended_at,
+        reported.raid_group_id, reported.slot, reported.ended_at,
         case
             when reported.counted is null then reported.detail
             when before.looked_before_at is null then reported.detail || ', when it was first looked at'
             else reported.detail || ', ' || cast(before.counted_before as string) || ' of them by ' || cast(before.looked_before_at as string)
         end as detail,
-        reported.collected_at,
-        reported.source,
-        reported.is_alias
+        reported.collected_at, reported.source, reported.is_alias
     from reported
     left join counts_before as before
         on reported.drive_id = before.drive_id and reported.occurred_at = before.occurred_at and reported.counted is not null
@@ -133,12 +127,7 @@ ranked as (
 )
 
 select
-    delivered.occurred_at,
-    delivered.drive_id,
-    delivered.event_type,
-    delivered.raid_group_id,
-    delivered.slot,
-    delivered.ended_at,
+    delivered.occurred_at, delivered.drive_id, delivered.event_type, delivered.raid_group_id, delivered.slot, delivered.ended_at,
     delivered.detail,
     cast(date_trunc('hour', delivered.occurred_at) as timestamp) as hour_utc,
     false as is_of_drive
@@ -148,11 +137,7 @@ union all
 select
     ranked.occurred_at,
     ranked.named_drive_id as drive_id,
-    ranked.event_type,
-    ranked.raid_group_id,
-    ranked.slot,
-    ranked.ended_at,
-    ranked.detail,
+    ranked.event_type, ranked.raid_group_id, ranked.slot, ranked.ended_at, ranked.detail,
     cast(date_trunc('hour', ranked.occurred_at) as timestamp) as hour_utc,
     ranked.source in ('{{ spread_sources | join("', '") }}') as is_of_drive
 from ranked

@@ -33,9 +33,7 @@ ranked as (
 )
 
 select
-    delivered.hour_utc,
-    delivered.drive_id,
-    delivered.raid_group_id,
+    delivered.hour_utc, delivered.drive_id, delivered.raid_group_id,
     delivered.{{ columns | join(',\n    delivered.') }},
     cast(null as string) as shared_serial,
     cast(0 as bigint) as path_hours,

@@ -25,21 +25,9 @@ ranked as (
 )
 
 select
-    from_utc,
-    to_utc,
+    from_utc, to_utc,
     named_drive_id as drive_id,
-    read_ios,
-    write_ios,
-    read_latency_us,
-    write_latency_us,
-    read_blocks,
-    write_blocks,
-    block_bytes,
-    latency_us,
-    io_count,
-    bytes,
-    coverage,
-    min_coverage,
-    source
+    read_ios, write_ios, read_latency_us, write_latency_us, read_blocks, write_blocks, block_bytes, latency_us, io_count, bytes, coverage,
+    min_coverage, source
 from ranked
 where source_place = 1

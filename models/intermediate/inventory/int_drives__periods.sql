@@ -51,10 +51,7 @@ seen_from_hosts as (
 -- a serial that several devices share: a host's description of it is about those that it called so
 shared as (
     select distinct
-        claims.source,
-        claims.drive_id,
-        claims.host,
-        claims.valid_from,
+        claims.source, claims.drive_id, claims.host, claims.valid_from,
         claims.alias || case when claims.is_controller then 'n1' else '' end as device_drive_id
     from {{ ref('int_aliases__claimed') }} as claims
     inner join {{ ref('int_serials__claimed') }} as serials on claims.drive_id = serials.drive_id and serials.is_shared
@@ -76,10 +73,7 @@ named as (
                 )
             else seen_from_hosts.deployed_on
         end as deployed_on,
-        seen_from_hosts.source,
-        seen_from_hosts.is_group_guessed,
-        seen_from_hosts.valid_from,
-        seen_from_hosts.collected_at,
+        seen_from_hosts.source, seen_from_hosts.is_group_guessed, seen_from_hosts.valid_from, seen_from_hosts.collected_at,
         case
             when aliases.from_hour_utc > seen_from_hosts.from_hour_utc then aliases.from_hour_utc else seen_from_hosts.from_hour_utc
         end as from_hour_utc,
@@ -106,13 +100,9 @@ said as (
 {%- for name in membership + description %}
         {{ name }},
 {%- endfor %}
-        deployed_on,
-        source,
+        deployed_on, source,
         false as is_group_guessed,
-        valid_from,
-        collected_at,
-        from_hour_utc,
-        to_hour_utc
+        valid_from, collected_at, from_hour_utc, to_hour_utc
     from live
     where source is null and drive_id in (select drive_id from named)
 ),
@@ -204,12 +194,10 @@ periods as (
         coalesce(role, 'data') as role,
         deployed_on,
         cast(null as string) as deployed_on_source,
-        valid_from,
-        valid_to,
+        valid_from, valid_to,
         false as is_group_guessed,
         false as is_mapped,
-        from_hour_utc,
-        to_hour_utc
+        from_hour_utc, to_hour_utc
     from live
     where source is null and not exists (select 1 from decided where decided.drive_id = live.drive_id)
     union all
@@ -219,13 +207,10 @@ periods as (
         {{ name }},
 {%- endfor %}
         coalesce(role, 'data') as role,
-        deployed_on,
-        deployed_on_source,
+        deployed_on, deployed_on_source,
         nullif(from_hour_utc, timestamp '{{ var("beginning_of_time") }}') as valid_from,
         nullif(period_to_hour_utc, timestamp '{{ var("end_of_time") }}') as valid_to,
-        is_group_guessed,
-        is_mapped,
-        from_hour_utc,
+        is_group_guessed, is_mapped, from_hour_utc,
         period_to_hour_utc as to_hour_utc
     from ended
     where is_beginning = 1
@@ -263,9 +248,7 @@ counted as (
 -- the kind first seen keeps the group's name, whatever joins it later; of several the commonest then. In an array the known ones go first
 votes as (
     select
-        raid_group_id,
-        peer_kind,
-        is_guessed,
+        raid_group_id, peer_kind, is_guessed,
         row_number() over (
             partition by raid_group_id
             order by
@@ -288,16 +271,8 @@ select
 {%- for name in membership + description if name != 'raid_group_id' %}
     dated.{{ name }},
 {%- endfor %}
-    dated.deployed_on,
-    dated.deployed_on_source,
-    dated.valid_from,
-    dated.valid_to,
-    dated.is_group_guessed,
-    dated.is_mapped,
-    dated.from_hour_utc,
-    dated.to_hour_utc,
-    dated.is_only,
-    dated.is_latest
+    dated.deployed_on, dated.deployed_on_source, dated.valid_from, dated.valid_to, dated.is_group_guessed, dated.is_mapped,
+    dated.from_hour_utc, dated.to_hour_utc, dated.is_only, dated.is_latest
 from dated
 inner join kinds on dated.drive_id = kinds.drive_id
 left join votes on dated.raid_group_id = votes.raid_group_id and votes.kind_rank = 1

@@ -16,8 +16,7 @@ several as (
 ranked as (
     select
         several.*,
-        stretches.hour_utc,
-        stretches.next_hour_utc,
+        stretches.hour_utc, stretches.next_hour_utc,
         row_number() over (
             partition by stretches.drive_id, stretches.hour_utc order by several.valid_from desc nulls last
         ) as place,
@@ -36,13 +35,7 @@ from periods
 where is_only
 union all
 select
-    drive_id,
-    raid_group_id,
-    named_raid_group_id,
-    role,
-    slot,
-    is_group_guessed,
-    is_mapped,
+    drive_id, raid_group_id, named_raid_group_id, role, slot, is_group_guessed, is_mapped,
     place = 1 as is_believed,
     valid_from,
     hour_utc as from_hour_utc,

@@ -14,8 +14,7 @@ votes as (
 
 kinds as (
     select
-        raid_group_id,
-        kind,
+        raid_group_id, kind,
         row_number() over (partition by raid_group_id order by count(*) desc, kind asc nulls last) as kind_rank
     from votes
     where kind is not null
@@ -31,8 +30,7 @@ named_levels as (
 
 levels as (
     select
-        raid_group_id,
-        raid_level,
+        raid_group_id, raid_level,
         row_number() over (
             partition by raid_group_id
             order by valid_from desc nulls last, valid_to desc nulls first, raid_level desc nulls last
@@ -44,10 +42,7 @@ raid_groups as (
     select distinct raid_group_id from {{ ref('int_drives__periods') }} where raid_group_id is not null
 )
 
-select
-    raid_groups.raid_group_id,
-    coalesce(kinds.kind, 'unknown') as kind,
-    levels.raid_level
+select raid_groups.raid_group_id, coalesce(kinds.kind, 'unknown') as kind, levels.raid_level
 from raid_groups
 left join kinds on raid_groups.raid_group_id = kinds.raid_group_id and kinds.kind_rank = 1
 left join levels on raid_groups.raid_group_id = levels.raid_group_id and levels.level_rank = 1

@@ -15,5 +15,4 @@ select
     coalesce(nullif(inventory.kind, 'unknown'), declared.kind, 'unknown') as kind,
     inventory.raid_level
 from {{ ref('int_raid_groups__attributes') }} as inventory
-full join (select raid_group_id, kind from declared where kind_rank = 1) as declared
-    on inventory.raid_group_id = declared.raid_group_id
+full join (select raid_group_id, kind from declared where kind_rank = 1) as declared on inventory.raid_group_id = declared.raid_group_id

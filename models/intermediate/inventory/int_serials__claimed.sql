@@ -4,13 +4,10 @@
 -- An operator's mapping decides which drive a device is; other claims to its serial do not count.
 with devices as (
     select
-        source,
-        drive_id,
+        source, drive_id,
         -- a controller names its host but no device, and a drive of several ports has several controllers
         case when not is_controller then host || regexp_extract(alias, '(/.*)$', 1) end as device,
-        host,
-        is_derived,
-        valid_from,
+        host, is_derived, valid_from,
         coalesce(valid_until, valid_from) as last_at
     from {{ ref('int_aliases__claimed') }}
     where is_device
@@ -29,8 +26,7 @@ several as (
 
 hosts as (
     select
-        devices.drive_id,
-        devices.host,
+        devices.drive_id, devices.host,
         min(devices.valid_from) as first_at,
         max(devices.last_at) as last_at
     from devices
@@ -54,11 +50,7 @@ met as (
 -- in which a device has what it had until another serial is found on it.
 named as (
     select
-        source,
-        drive_id,
-        device,
-        host,
-        valid_from,
+        source, drive_id, device, host, valid_from,
         case
             when lead(drive_id) over (partition by source, device order by valid_from, drive_id) = drive_id
                 then lead(valid_from) over (partition by source, device order by valid_from, drive_id)
@@ -120,9 +112,7 @@ wide_hosts as (
 
 judged as (
     select
-        several.drive_id,
-        several.device_count,
-        several.host_count,
+        several.drive_id, several.device_count, several.host_count,
         coalesce(wide_names.wide_name_count, 0) as wide_name_count,
         several.is_mapped,
         coalesce(wide_names.wide_name_count = 1 and wide_hosts.wide_host_count = several.host_count, false) as is_one_drive_of_hosts,
@@ -137,10 +127,7 @@ judged as (
 )
 
 select
-    drive_id,
-    device_count,
-    host_count,
-    wide_name_count,
+    drive_id, device_count, host_count, wide_name_count,
     not is_mapped and ((is_of_several_hosts and not is_one_drive_of_hosts) or is_of_several_devices) as is_shared,
     -- two devices of one host that measured it in one hour are paths to it
     is_mapped or wide_name_count = 1 as is_one_drive,

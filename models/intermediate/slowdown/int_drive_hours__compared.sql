@@ -9,13 +9,8 @@ with drive_hours as (
         raid_hours.is_notable as is_in_notable_hour,
         raid_hours.data_drive_count,
         case when raid_hours.is_valid then raid_hours.median_latency_us end as median_latency_us,
-        raid_hours.max_latency_us,
-        raid_hours.slow_at,
-        raid_hours.mild_at,
-        raid_hours.median_io_count,
-        raid_hours.median_io_size_bytes,
-        raid_hours.median_read_latency_us,
-        raid_hours.median_write_latency_us,
+        raid_hours.max_latency_us, raid_hours.slow_at, raid_hours.mild_at, raid_hours.median_io_count, raid_hours.median_io_size_bytes,
+        raid_hours.median_read_latency_us, raid_hours.median_write_latency_us,
         measured.is_data_drive and measured.is_covered as is_peer
     from {{ ref('int_drive_hours__measured') }} as measured
     inner join {{ ref('int_raid_hours__medians') }} as raid_hours
@@ -30,24 +25,15 @@ slowdowns as (
 )
 
 select
-    drive_id,
-    hour_utc,
-    raid_group_id,
-    is_data_drive,
+    drive_id, hour_utc, raid_group_id, is_data_drive,
     is_data_drive
     and data_drive_count >= case when is_of_mixed_array then {{ mixed_array_min_drives }} else {{ var('min_group_width') }} end as is_in_population,
-    is_peer,
-    latency_us,
-    median_latency_us,
-    slowdown,
+    is_peer, latency_us, median_latency_us, slowdown,
     coalesce(slowdown >= slow_at, false) as is_slow,
     coalesce(slowdown >= mild_at, false) as is_mild,
-    slow_at,
-    mild_at,
+    slow_at, mild_at,
     {{ exclusion_reason() }} as exclusion_reason,
-    coverage,
-    io_count,
-    median_io_count,
+    coverage, io_count, median_io_count,
     {{ ratios.rate_imbalance }} as rate_imbalance,
     io_bytes,
     {{ ratios.io_size_bytes }} as io_size_bytes,
@@ -60,8 +46,6 @@ select
 {%- endfor %}
     -- ties at the top: every drive that is as slow as the slowest
     coalesce(slowdown = max_latency_us / median_latency_us, false) as is_slowest,
-    is_in_notable_hour,
-    declared_kind,
-    is_group_guessed,
+    is_in_notable_hour, declared_kind, is_group_guessed,
     cast(hour_utc as date) as day_utc
 from slowdowns

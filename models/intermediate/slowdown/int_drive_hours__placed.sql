@@ -50,8 +50,7 @@ grouped as (
 )
 
 select
-    drive_id,
-    hour_utc,
+    drive_id, hour_utc,
     raid_group_id_of_kind as raid_group_id,
     -- drives that only share a host are no array
     not is_placed_by_guess and (is_of_mixed_group or raid_group_id_of_kind <> named_raid_group_id) as is_of_mixed_array,
@@ -61,12 +60,7 @@ select
     is_placed_by_guess as is_group_guessed,
     inventory_raid_group_id,
     coalesce(inventory_role = 'data', false) as is_data_in_inventory,
-    shared_serial,
-    path_hours,
-    other_hours,
-    is_data_drive,
-    is_covered,
-    coverage,
+    shared_serial, path_hours, other_hours, is_data_drive, is_covered, coverage,
     {{ merged_latency() }} as latency_us,
     {{ merged_io_count() }} as io_count,
     {{ merged_bytes() }} as io_bytes,

@@ -7,17 +7,8 @@ with drive_days as (
 )
 
 select
-    drive_hours.drive_id,
-    drive_hours.hour_utc,
-    drive_hours.raid_group_id,
-    drive_hours.latency_us,
-    drive_hours.median_latency_us,
-    drive_hours.slowdown,
-    drive_hours.is_slow,
-    drive_hours.is_mild,
-    drive_hours.slow_at,
-    drive_hours.mild_at,
-    drive_hours.rate_imbalance,
+    drive_hours.drive_id, drive_hours.hour_utc, drive_hours.raid_group_id, drive_hours.latency_us, drive_hours.median_latency_us,
+    drive_hours.slowdown, drive_hours.is_slow, drive_hours.is_mild, drive_hours.slow_at, drive_hours.mild_at, drive_hours.rate_imbalance,
     drive_hours.size_imbalance,
     -- slow in one direction by an exact multiple of its peers, in whole ticks of the firmware's timer
 {%- for side in ('read', 'write') %}

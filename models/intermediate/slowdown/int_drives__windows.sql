@@ -18,9 +18,7 @@ windows as (
 
 counted as (
     select
-        windows.raid_group_id,
-        windows.after_hour_utc,
-        windows.last_hour_utc,
+        windows.raid_group_id, windows.after_hour_utc, windows.last_hour_utc,
         cast(sum(
             bit_count(
                 case
@@ -35,11 +33,7 @@ counted as (
     group by windows.raid_group_id, windows.after_hour_utc, windows.last_hour_utc
 )
 
-select
-    drives.drive_id,
-    counted.after_hour_utc,
-    counted.last_hour_utc,
-    counted.raid_hours
+select drives.drive_id, counted.after_hour_utc, counted.last_hour_utc, counted.raid_hours
 from {{ ref('int_drives') }} as drives
 inner join counted on drives.current_raid_group_id = counted.raid_group_id
 where drives.last_hour_utc is not null

@@ -2,8 +2,7 @@
 -- Tails, width and throughput of each RAID-hour that has a row, valid or not. Grain: raid_group_id, hour_utc.
 with tails as (
     select
-        raid_group_id,
-        hour_utc,
+        raid_group_id, hour_utc,
         count(slowdown) as reporting_drive_count,
         {{ largest('slowdown', 3) }} as longest,
         min(case when is_slowest then drive_id end) as slowest_drive_id,
@@ -14,19 +13,14 @@ with tails as (
 
 -- peers that were peers the hour before, by the hours in which they were: most drives of a group in all
 peers_again as (
-    select
-        day_utc,
-        raid_group_id,
-        peer_in & after_peer_in as again_in,
-        count(*) as drive_count
+    select day_utc, raid_group_id, peer_in & after_peer_in as again_in, count(*) as drive_count
     from {{ ref('int_drive_days') }}
     group by day_utc, raid_group_id, peer_in & after_peer_in
 ),
 
 same_drives as (
     select
-        raid_hours.raid_group_id,
-        raid_hours.hour_utc,
+        raid_hours.raid_group_id, raid_hours.hour_utc,
         cast(sum(peers_again.drive_count) as bigint) as same_drive_count
     from {{ ref('int_raid_hours__medians') }} as raid_hours
     inner join peers_again
@@ -36,17 +30,13 @@ same_drives as (
 )
 
 select
-    raid_hours.raid_group_id,
-    raid_hours.hour_utc,
-    raid_hours.is_valid,
-    raid_hours.data_drive_count,
+    raid_hours.raid_group_id, raid_hours.hour_utc, raid_hours.is_valid, raid_hours.data_drive_count,
     tails.reporting_drive_count,
     case when raid_hours.is_valid then raid_hours.median_latency_us end as median_latency_us,
     {{ nth('tails.longest', 1) }} as tail_1,
     {{ nth('tails.longest', 2) }} as tail_2,
     {{ nth('tails.longest', 3) }} as tail_3,
-    tails.slowest_drive_id,
-    tails.slow_drive_count,
+    tails.slowest_drive_id, tails.slow_drive_count,
     raid_hours.slow_at,
     {{ nth('tails.longest', 1) }} >= raid_hours.slow_at as is_tail_hour,
     {{ nth('tails.longest', 1) }} >= raid_hours.mild_at as is_mild_tail_hour,
@@ -69,7 +59,5 @@ select
     end as transition,
     cast(raid_hours.hour_utc as date) as day_utc
 from {{ ref('int_raid_hours__medians') }} as raid_hours
-inner join tails
-    on raid_hours.raid_group_id = tails.raid_group_id and raid_hours.hour_utc = tails.hour_utc
-left join same_drives
-    on raid_hours.raid_group_id = same_drives.raid_group_id and raid_hours.hour_utc = same_drives.hour_utc
+inner join tails on raid_hours.raid_group_id = tails.raid_group_id and raid_hours.hour_utc = tails.hour_utc
+left join same_drives on raid_hours.raid_group_id = same_drives.raid_group_id and raid_hours.hour_utc = same_drives.hour_utc

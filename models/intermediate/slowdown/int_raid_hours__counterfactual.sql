@@ -2,11 +2,7 @@
 -- Each tail hour without its slowest drive and without its two slowest: the others over their own median. Grain: raid_group_id, hour_utc.
 with tail_hours as (
     select
-        raid_hours.raid_group_id,
-        raid_hours.hour_utc,
-        raid_hours.tail_1,
-        raid_hours.slow_at,
-        raid_hours.slowest_drive_id,
+        raid_hours.raid_group_id, raid_hours.hour_utc, raid_hours.tail_1, raid_hours.slow_at, raid_hours.slowest_drive_id,
         raid_hours.transition = 'stable_to_tail' and raid_hours.rio_degradation is not null as has_known_drop,
         raid_hours.raid_io_count,
         medians.previous_raid_io_count,
@@ -19,10 +15,7 @@ with tail_hours as (
 
 ranked as (
     select
-        drive_hours.raid_group_id,
-        drive_hours.hour_utc,
-        drive_hours.drive_id,
-        drive_hours.latency_us,
+        drive_hours.raid_group_id, drive_hours.hour_utc, drive_hours.drive_id, drive_hours.latency_us,
         row_number() over (
             partition by drive_hours.raid_group_id, drive_hours.hour_utc order by drive_hours.slowdown desc, drive_hours.drive_id asc
         ) as tail_rank
@@ -33,8 +26,7 @@ ranked as (
 
 others as (
     select
-        raid_group_id,
-        hour_utc,
+        raid_group_id, hour_utc,
         max(case when tail_rank = 2 then drive_id end) as second_drive_id,
 {%- for removed in (1, 2) %}
         count(case when tail_rank > {{ removed }} then 1 end) as drive_count_{{ removed }},
@@ -46,10 +38,7 @@ others as (
 )
 
 select
-    tail_hours.raid_group_id,
-    tail_hours.hour_utc,
-    tail_hours.tail_1,
-    tail_hours.slowest_drive_id,
+    tail_hours.raid_group_id, tail_hours.hour_utc, tail_hours.tail_1, tail_hours.slowest_drive_id,
     others.second_drive_id,
 {%- for removed, name in ((1, 'one'), (2, 'two')) %}
     case

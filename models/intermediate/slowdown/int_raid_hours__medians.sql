@@ -14,8 +14,7 @@ with drive_hours as (
 
 reported as (
     select
-        raid_group_id,
-        hour_utc,
+        raid_group_id, hour_utc,
         count(*) as row_count,
         min(declared_kind) as declared_kind,
         count(case when is_data_drive and not coalesce(is_where_inventory_says, false) then 1 end) as unexpected_drive_count,
@@ -48,8 +47,7 @@ absent as (
 raid_hours as (
     select
         reported.*,
-        thresholds.slow_at,
-        thresholds.mild_at,
+        thresholds.slow_at, thresholds.mild_at,
         coalesce(steps.expected_drive_count, 0) + reported.unexpected_drive_count
         - coalesce(absent.absent_drive_count, 0) as data_drive_count,
         reported.latency_count >= {{ var('min_reporting_drives') }} and reported.median_latency_us > 0 as is_valid,
@@ -59,24 +57,15 @@ raid_hours as (
         on reported.raid_group_id = steps.raid_group_id
         and steps.from_hour_utc <= reported.hour_utc
         and steps.to_hour_utc > reported.hour_utc
-    left join absent
-        on reported.raid_group_id = absent.raid_group_id and reported.hour_utc = absent.hour_utc
+    left join absent on reported.raid_group_id = absent.raid_group_id and reported.hour_utc = absent.hour_utc
     left join {{ ref('int_raid_groups__attributes') }} as inventory on reported.raid_group_id = inventory.raid_group_id
     inner join {{ ref('int_thresholds') }} as thresholds
         on thresholds.kind = coalesce(nullif(inventory.kind, 'unknown'), reported.declared_kind, 'unknown')
 )
 
 select
-    raid_hours.raid_group_id,
-    raid_hours.hour_utc,
-    raid_hours.row_count,
-    raid_hours.covered_drive_count,
-    raid_hours.data_drive_count,
-    raid_hours.is_valid,
-    raid_hours.latency_count,
-    raid_hours.median_latency_us,
-    raid_hours.max_latency_us,
-    raid_hours.slow_at,
+    raid_hours.raid_group_id, raid_hours.hour_utc, raid_hours.row_count, raid_hours.covered_drive_count, raid_hours.data_drive_count,
+    raid_hours.is_valid, raid_hours.latency_count, raid_hours.median_latency_us, raid_hours.max_latency_us, raid_hours.slow_at,
     raid_hours.mild_at,
     -- some drive is at least mildly slow, or was in the hour before, or may be an outlier by another rule (int_drive_hours__outlying)
     raid_hours.is_valid
@@ -86,9 +75,7 @@ select
         or {{ may_be_fail_slow('raid_hours.max_latency_us', 'raid_hours.median_latency_us') }}
     )
     or coalesce(previous.is_valid and previous.max_latency_us / previous.median_latency_us >= raid_hours.mild_at, false) as is_notable,
-    raid_hours.raid_io_count,
-    raid_hours.median_io_count,
-    raid_hours.median_io_size_bytes,
+    raid_hours.raid_io_count, raid_hours.median_io_count, raid_hours.median_io_size_bytes,
     case
         when raid_hours.read_latency_count >= {{ var('min_reporting_drives') }} then raid_hours.median_read_latency_us
     end as median_read_latency_us,

@@ -16,11 +16,7 @@ drive_hours as (
 
 slow_hours as (
     select
-        drive_hours.drive_id,
-        drive_hours.raid_group_id,
-        drive_hours.hour_utc,
-        drive_hours.slowdown,
-        drive_hours.is_slow,
+        drive_hours.drive_id, drive_hours.raid_group_id, drive_hours.hour_utc, drive_hours.slowdown, drive_hours.is_slow,
         degrees.degree,
         case degrees.degree when 'slow' then drive_hours.slow_at else drive_hours.mild_at end as threshold,
         case degrees.degree when 'slow' then drive_hours.was_slow else drive_hours.was_mild end as was_slow,
@@ -41,8 +37,7 @@ numbered as (
 
 intervals as (
     select
-        drive_id,
-        degree,
+        drive_id, degree,
         min(threshold) as threshold,
         min(raid_group_id) as raid_group_id,
         min(hour_utc) as started_at,
@@ -60,9 +55,7 @@ intervals as (
 
 unplugs as (
     select
-        intervals.drive_id,
-        intervals.degree,
-        intervals.started_at,
+        intervals.drive_id, intervals.degree, intervals.started_at,
         min(events.occurred_at) as unplugged_at
     from intervals
     inner join {{ ref('int_drive_events__identified') }} as events
@@ -72,20 +65,11 @@ unplugs as (
 )
 
 select
-    intervals.drive_id,
-    intervals.threshold,
-    intervals.degree,
-    intervals.started_at,
-    intervals.raid_group_id,
+    intervals.drive_id, intervals.threshold, intervals.degree, intervals.started_at, intervals.raid_group_id,
     drives.kind,
-    intervals.ended_at,
-    intervals.interval_hours,
+    intervals.ended_at, intervals.interval_hours,
     intervals.interval_hours + 1 as hours_until_stable,
-    intervals.first_slowdown,
-    intervals.max_slowdown,
-    intervals.mean_slowdown,
-    intervals.is_left_censored,
-    intervals.is_right_censored,
+    intervals.first_slowdown, intervals.max_slowdown, intervals.mean_slowdown, intervals.is_left_censored, intervals.is_right_censored,
     case
         when intervals.degree = 'slow' then {{ severity('intervals.first_slowdown') }}
         -- an interval that reaches the slow threshold counts among the slow ones, not here again

@@ -14,9 +14,7 @@ raid_groups as (
 
 day_counts as (
     select
-        halves.kind,
-        halves.half,
-        halves.curve,
+        halves.kind, halves.half, halves.curve,
         counts.measure,
         cast(counts.edge_per_mille as double) / 1000 as x,
         sum(counts.hour_count) as value_count,
@@ -29,12 +27,8 @@ day_counts as (
 slow_hours as (
     select
         drives.kind,
-        slow_hours.slowdown,
-        slow_hours.is_slow,
-        slow_hours.rate_imbalance,
-        slow_hours.size_imbalance,
-        classes.flash_cell,
-        classes.vendor_class,
+        slow_hours.slowdown, slow_hours.is_slow, slow_hours.rate_imbalance, slow_hours.size_imbalance,
+        classes.flash_cell, classes.vendor_class,
         {{ bin_edge('slow_hours.slowdown') }} as slowdown_edge,
         {{ bin_edge('slow_hours.rate_imbalance') }} as rate_edge,
         {{ bin_edge('slow_hours.size_imbalance') }} as size_edge
@@ -140,18 +134,14 @@ union all
 select
     '4' || half as figure,
     case measure when 'slowdown' then 'Si' else 'T' || substring(measure, 6) end as curve,
-    kind,
-    x,
-    value_count,
-    equal_count
+    kind, x, value_count, equal_count
 from day_counts
 where measure in ('slowdown', 'tail_1', 'tail_2', 'tail_3')
 union all
 -- the greatest slowdown of a drive that was never slow is below the figure's first x
 select
     '6a' as figure,
-    halves.curve,
-    halves.kind,
+    halves.curve, halves.kind,
     {{ bin_edge('coalesce(slow_drives.max_slowdown, 0.0)') }} / cast(1000 as double) as x,
     count(*) as value_count,
     count(case when slow_drives.max_slowdown = {{ bin_edge('slow_drives.max_slowdown') }} / cast(1000 as double) then 1 end) as equal_count
@@ -163,8 +153,7 @@ group by halves.curve, halves.kind, {{ bin_edge('coalesce(slow_drives.max_slowdo
 union all
 select
     '{{ figure }}' as figure,
-    halves.curve,
-    halves.kind,
+    halves.curve, halves.kind,
     slow_hours.{{ ratio }}_edge / cast(1000 as double) as x,
     count(*) as value_count,
     count(case when slow_hours.{{ ratio }}_imbalance = slow_hours.{{ ratio }}_edge / cast(1000 as double) then 1 end) as equal_count

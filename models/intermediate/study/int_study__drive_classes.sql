@@ -1,9 +1,7 @@
 -- Flash cells of drives, and the two largest vendors of a cell. Grain: drive_id.
 with vendors as (
     select
-        kind,
-        flash_cell,
-        vendor,
+        kind, flash_cell, vendor,
         row_number() over (partition by kind, flash_cell order by count(*) desc, vendor asc nulls last) as vendor_rank
     from {{ ref('int_study__drives') }}
     where flash_cell is not null and vendor is not null and model is not null
@@ -11,9 +9,7 @@ with vendors as (
 )
 
 select
-    drives.drive_id,
-    drives.kind,
-    drives.deployed_on,
+    drives.drive_id, drives.kind, drives.deployed_on,
     -- cells and vendors are those of drives with model information
     case when drives.model is not null then drives.flash_cell end as flash_cell,
     case

@@ -2,9 +2,7 @@
 with drive_days as (
     select
         days.*,
-        drives.kind,
-        drives.flash_cell,
-        drives.vendor_class,
+        drives.kind, drives.flash_cell, drives.vendor_class,
         'year ' || cast({{ age_year('drives.deployed_on', 'days.day_utc') }} as string) as age_class
     from {{ ref('int_drive_days') }} as days
     inner join {{ ref('int_study__drive_classes') }} as drives on days.drive_id = drives.drive_id
@@ -13,11 +11,7 @@ with drive_days as (
 
 raid_groups as (
     select
-        kind,
-        raid_group_id,
-        age_class,
-        flash_cell,
-        vendor_class,
+        kind, raid_group_id, age_class, flash_cell, vendor_class,
         sum(slowdown_hours) as slowdown_hours
 {%- for edge in var('slowdown_edges') %},
         sum(slowdown_hours_{{ edge_name(edge) }}) as slowdown_hours_{{ edge_name(edge) }}
@@ -41,8 +35,7 @@ at_edges as (
     select
         drives.kind,
         slow_hours.raid_group_id,
-        drives.flash_cell,
-        drives.vendor_class,
+        drives.flash_cell, drives.vendor_class,
         slow_hours.slowdown,
         count(*) as hour_count
     from {{ ref('int_drive_hours__slow') }} as slow_hours

@@ -7,16 +7,8 @@ with observed as (
 )
 
 select
-    drives.drive_id,
-    drives.kind,
-    drives.current_raid_group_id,
-    drives.vendor,
-    drives.model,
-    drives.flash_cell,
-    drives.capacity_bytes,
-    drives.rpm,
-    drives.interface,
-    drives.deployed_on,
+    drives.drive_id, drives.kind, drives.current_raid_group_id, drives.vendor, drives.model, drives.flash_cell, drives.capacity_bytes,
+    drives.rpm, drives.interface, drives.deployed_on,
     {{ age_year('drives.deployed_on', 'observed.first_day_utc') }} as first_age_year,
     cast(observed.slowdown_hours as bigint) as slowdown_hours
 from observed

@@ -1,12 +1,6 @@
 -- This fleet's value for every number of the study, in its unit. Grain: id, kind.
 with wanted as (
-    select
-        refs.id,
-        kinds.kind,
-        measures.estimate,
-        measures.measure,
-        measures.class,
-        measures.x
+    select refs.id, kinds.kind, measures.estimate, measures.measure, measures.class, measures.x
     from {{ ref('paper_numbers') }} as refs
     inner join {{ ref('study_measures') }} as measures on refs.id = measures.id
     inner join (select 'disk' as kind union all select 'ssd' as kind) as kinds on refs.subject in (kinds.kind, 'both')
@@ -19,14 +13,8 @@ shares as (
 -- several classes stand for one number: the one with the least or the greatest share
 candidates as (
     select
-        wanted.id,
-        wanted.kind,
-        wanted.estimate,
-        shares.numerator,
-        shares.denominator,
-        shares.share,
-        shares.share_low,
-        shares.share_high,
+        wanted.id, wanted.kind, wanted.estimate,
+        shares.numerator, shares.denominator, shares.share, shares.share_low, shares.share_high,
         row_number() over (
             partition by wanted.id, wanted.kind
             order by
@@ -49,10 +37,7 @@ compared_shares as (
     where measure = 'rio'
     union all
     select
-        measure,
-        class,
-        x,
-        kind,
+        measure, class, x, kind,
         denominator - numerator as numerator,
         denominator,
         1 - share as share,
@@ -64,10 +49,8 @@ compared_shares as (
 
 differences as (
     select
-        wanted.id,
-        wanted.kind,
-        shares.numerator,
-        shares.denominator,
+        wanted.id, wanted.kind,
+        shares.numerator, shares.denominator,
         shares.share - others.share as share,
         -- Newcombe's interval of a difference
         (shares.share - others.share)
@@ -87,10 +70,7 @@ differences as (
 )
 
 select
-    id,
-    kind,
-    numerator,
-    denominator,
+    id, kind, numerator, denominator,
     100 * share as value,
     100 * share_low as ci_low,
     100 * share_high as ci_high,
@@ -99,10 +79,7 @@ from candidates
 where choice = 1 and estimate in ('share', 'least_share', 'greatest_share')
 union all
 select
-    id,
-    kind,
-    numerator,
-    denominator,
+    id, kind, numerator, denominator,
     cast(numerator as double) as value,
     cast(null as double) as ci_low,
     cast(null as double) as ci_high,
@@ -111,8 +88,7 @@ from candidates
 where choice = 1 and estimate = 'count'
 union all
 select
-    id,
-    kind,
+    id, kind,
     denominator - numerator as numerator,
     denominator,
     100 * (cast(denominator - numerator as double) / denominator) as value,
@@ -123,10 +99,7 @@ from candidates
 where choice = 1 and estimate in ('complement', 'percentile_of', 'complement_of_greatest')
 union all
 select
-    id,
-    kind,
-    numerator,
-    denominator,
+    id, kind, numerator, denominator,
     100 * share as value,
     100 * share_low as ci_low,
     100 * share_high as ci_high,
@@ -134,8 +107,7 @@ select
 from differences
 union all
 select
-    wanted.id,
-    wanted.kind,
+    wanted.id, wanted.kind,
     cast(null as bigint) as numerator,
     percentiles.population as denominator,
     percentiles.value,
@@ -151,8 +123,7 @@ inner join {{ ref('int_study__percentiles') }} as percentiles
 where wanted.estimate = 'percentile'
 union all
 select
-    wanted.id,
-    wanted.kind,
+    wanted.id, wanted.kind,
     cast(null as bigint) as numerator,
     cast(null as bigint) as denominator,
     sizes.size as value,

@@ -14,8 +14,7 @@ with severities as (
 waits as (
     -- of a drive's intervals of a severity the one that was answered soonest; a drive that was never unplugged stays
     select
-        intervals.drive_id,
-        intervals.kind,
+        intervals.drive_id, intervals.kind,
         severities.class,
         coalesce(min(drives.current_raid_group_id), intervals.drive_id) as cluster_id,
         min(intervals.wait_hours) as wait_hours
@@ -53,8 +52,7 @@ slow_hours as (
 
 slow_hours_with_event as (
     select
-        slow_hours.drive_id,
-        slow_hours.hour_utc,
+        slow_hours.drive_id, slow_hours.hour_utc,
         min(abs({{ hour_index('slow_hours.hour_utc') }} - {{ hour_index('events.occurred_at') }})) as hours_between
     from slow_hours
     inner join events on slow_hours.drive_id = events.drive_id
@@ -75,8 +73,7 @@ select
     'wait_hours' as measure,
     waits.class,
     edges.x,
-    waits.kind,
-    waits.cluster_id,
+    waits.kind, waits.cluster_id,
     count(case when waits.wait_hours <= edges.x then 1 end) as hits,
     count(*) as total
 from waits
@@ -87,8 +84,7 @@ select
     'recur_hours' as measure,
     recurrences.class,
     edges.x,
-    recurrences.kind,
-    recurrences.cluster_id,
+    recurrences.kind, recurrences.cluster_id,
     count(case when recurrences.recur_hours <= edges.x then 1 end) as hits,
     count(*) as total
 from recurrences
@@ -99,8 +95,7 @@ select
     'outage_hours' as measure,
     'all' as class,
     edges.x,
-    episodes.kind,
-    episodes.cluster_id,
+    episodes.kind, episodes.cluster_id,
     count(case when episodes.outage_hours <= edges.x then 1 end) as hits,
     count(*) as total
 from episodes
@@ -112,8 +107,7 @@ select
     'replugged' as measure,
     'all' as class,
     cast(null as double) as x,
-    kind,
-    cluster_id,
+    kind, cluster_id,
     count(case when is_replugged then 1 end) as hits,
     count(*) as total
 from episodes
@@ -123,8 +117,7 @@ select
     'event_then_slow' as measure,
     'all' as class,
     cast(windows.window_hours as double) as x,
-    events.kind,
-    events.cluster_id,
+    events.kind, events.cluster_id,
     count(case when events.hours_until_slow <= windows.window_hours then 1 end) as hits,
     count(*) as total
 from events

@@ -17,8 +17,7 @@ episodes as (
 
 unplugged_drives as (
     select
-        episodes.drive_id,
-        episodes.kind,
+        episodes.drive_id, episodes.kind,
         coalesce(drives.current_raid_group_id, episodes.drive_id) as cluster_id,
         max(case when episodes.is_replugged then 1 else 0 end) as replugged
     from episodes
@@ -62,8 +61,7 @@ counted as (
 select
     counted.variant,
     case counted.question when 'slow' then ids.slow when 'mild' then ids.mild else ids.replugged end as id,
-    counted.kind,
-    counted.cluster_id,
+    counted.kind, counted.cluster_id,
     cast(counted.hits as bigint) as hits,
     cast(counted.total as bigint) as total
 from counted
@@ -73,8 +71,7 @@ union all
 select
     'severity by maximum' as variant,
     'F11A-' || greatest_severity || '-24' as id,
-    kind,
-    cluster_id,
+    kind, cluster_id,
     count(case when wait_hours <= 24 then 1 end) as hits,
     count(*) as total
 from waits_by_maximum

@@ -21,8 +21,7 @@ select
     'age_year' as measure,
     ages.class,
     cast(null as double) as x,
-    drives.kind,
-    drives.cluster_id,
+    drives.kind, drives.cluster_id,
     count(case when drives.first_age_year between ages.first_year and ages.last_year then 1 end) as hits,
     count(*) as total
 from drives
@@ -34,8 +33,7 @@ select
     'model_known' as measure,
     'all' as class,
     cast(null as double) as x,
-    kind,
-    cluster_id,
+    kind, cluster_id,
     count(model) as hits,
     count(*) as total
 from drives
@@ -45,8 +43,7 @@ select
     'flash_cell' as measure,
     cells.class,
     cast(null as double) as x,
-    drives.kind,
-    drives.cluster_id,
+    drives.kind, drives.cluster_id,
     count(case when drives.flash_cell = cells.class then 1 end) as hits,
     count(*) as total
 from drives

@@ -23,8 +23,7 @@ drives as (
     select
         drives.kind,
         coalesce(drives.current_raid_group_id, drives.drive_id) as cluster_id,
-        slow_drives.slow_hours,
-        slow_drives.max_slowdown
+        slow_drives.slow_hours, slow_drives.max_slowdown
     from {{ ref('int_study__drives') }} as drives
     left join slow_drives on drives.drive_id = slow_drives.drive_id
 )
@@ -45,8 +44,7 @@ select
     'gap_hours' as measure,
     'all' as class,
     edges.x,
-    arrivals.kind,
-    arrivals.cluster_id,
+    arrivals.kind, arrivals.cluster_id,
     cast(sum(case when arrivals.gap_hours <= edges.x then arrivals.arrival_count else 0 end) as bigint) as hits,
     cast(sum(arrivals.arrival_count) as bigint) as total
 from arrivals
@@ -57,8 +55,7 @@ select
     'max_slowdown' as measure,
     'all' as class,
     edges.x,
-    drives.kind,
-    drives.cluster_id,
+    drives.kind, drives.cluster_id,
     count(case when drives.max_slowdown >= edges.x then 1 end) as hits,
     count(*) as total
 from drives
@@ -69,8 +66,7 @@ select
     'slow_hours' as measure,
     'all' as class,
     edges.x,
-    drives.kind,
-    drives.cluster_id,
+    drives.kind, drives.cluster_id,
     count(case when drives.slow_hours <= edges.x then 1 end) as hits,
     count(*) as total
 from drives

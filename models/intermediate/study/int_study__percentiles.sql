@@ -1,10 +1,7 @@
 -- Values at percentiles by nearest rank, and at the ends of Woodruff's interval. Grain: measure, class, kind, per_hundred_thousand.
 with ranked as (
     select
-        measure,
-        class,
-        kind,
-        value,
+        measure, class, kind, value,
         row_number() over (partition by measure, class, kind order by value) as value_rank,
         count(*) over (partition by measure, class, kind) as value_count
     from {{ ref('int_study__values') }}
@@ -12,11 +9,7 @@ with ranked as (
 
 cumulated as (
     select
-        measure,
-        class,
-        kind,
-        edge,
-        value_count,
+        measure, class, kind, edge, value_count,
         sum(value_count) over (partition by measure, class, kind order by edge rows between unbounded preceding and current row) as last_rank
     from {{ ref('int_study__counted_values') }}
 ),
@@ -39,17 +32,12 @@ populations as (
         cast(coalesce(binned.value_count, 0) as bigint) as binned_count,
         cast(coalesce(binned.value_count, 0) + coalesce(exact.value_count, 0) as bigint) as population
     from binned_counts as binned
-    full join exact_counts as exact
-        on binned.measure = exact.measure and binned.class = exact.class and binned.kind = exact.kind
+    full join exact_counts as exact on binned.measure = exact.measure and binned.class = exact.class and binned.kind = exact.kind
 ),
 
 wanted as (
     select distinct
-        populations.measure,
-        populations.class,
-        populations.kind,
-        populations.binned_count,
-        populations.population,
+        populations.measure, populations.class, populations.kind, populations.binned_count, populations.population,
         measures.x as per_hundred_thousand,
         -- k = ceil(q * n), in integers
         cast(floor((measures.x * populations.population + 99999) / 100000) as bigint) as value_rank
@@ -59,9 +47,7 @@ wanted as (
 ),
 
 estimates as (
-    select
-        wanted.*,
-        coalesce(cumulated.edge, ranked.value) as value
+    select wanted.*, coalesce(cumulated.edge, ranked.value) as value
     from wanted
     left join cumulated
         on wanted.measure = cumulated.measure
@@ -79,10 +65,7 @@ estimates as (
 -- how much the hours of a RAID group depend on each other, where the study counts nearest below the value
 effects as (
     select
-        estimates.measure,
-        estimates.class,
-        estimates.kind,
-        estimates.per_hundred_thousand,
+        estimates.measure, estimates.class, estimates.kind, estimates.per_hundred_thousand,
         shares.effective_count / shares.denominator as independence,
         row_number() over (
             partition by estimates.measure, estimates.class, estimates.kind, estimates.per_hundred_thousand
@@ -113,21 +96,13 @@ spreads as (
 
 ends as (
     select
-        measure,
-        class,
-        kind,
-        per_hundred_thousand,
-        binned_count,
+        measure, class, kind, per_hundred_thousand, binned_count,
         'low' as side,
         greatest(cast(ceil(population * {{ wilson_low('share', 'effective_count') }}) as bigint), 1) as value_rank
     from spreads
     union all
     select
-        measure,
-        class,
-        kind,
-        per_hundred_thousand,
-        binned_count,
+        measure, class, kind, per_hundred_thousand, binned_count,
         'high' as side,
         greatest(cast(ceil(population * {{ wilson_high('share', 'effective_count') }}) as bigint), 1) as value_rank
     from spreads
@@ -135,10 +110,7 @@ ends as (
 
 end_values as (
     select
-        ends.measure,
-        ends.class,
-        ends.kind,
-        ends.per_hundred_thousand,
+        ends.measure, ends.class, ends.kind, ends.per_hundred_thousand,
         max(case when ends.side = 'low' then coalesce(cumulated.edge, ranked.value) end) as value_low,
         max(case when ends.side = 'high' then coalesce(cumulated.edge, ranked.value) end) as value_high
     from ends
@@ -157,15 +129,10 @@ end_values as (
 )
 
 select
-    estimates.measure,
-    estimates.class,
-    estimates.kind,
-    estimates.per_hundred_thousand,
+    estimates.measure, estimates.class, estimates.kind, estimates.per_hundred_thousand,
     estimates.population - estimates.value_rank as above_count,
-    estimates.population,
-    estimates.value,
-    end_values.value_low,
-    end_values.value_high
+    estimates.population, estimates.value,
+    end_values.value_low, end_values.value_high
 from estimates
 left join end_values
     on estimates.measure = end_values.measure

@@ -62,10 +62,7 @@ sizes as (
                         'slow_hours.four_digit_drive_hours') -%}
         coalesce({{ size }}, 0) as {{ size.split('.')[1] }},
         {% endfor -%}
-        raid_groups.smallest_width,
-        raid_groups.largest_width,
-        raid_groups.shortest_duration_days,
-        raid_groups.longest_duration_days,
+        raid_groups.smallest_width, raid_groups.largest_width, raid_groups.shortest_duration_days, raid_groups.longest_duration_days,
         raid_groups.mean_duration_days,
         coalesce(drives.drive_hours, 0) / cast(nullif(raid_hours.raid_hours, 0) as double) as drives_per_raid_hour,
         coalesce(drives.drives, 0) / cast(raid_groups.raid_groups as double) as drives_per_raid_group,

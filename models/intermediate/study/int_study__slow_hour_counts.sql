@@ -1,16 +1,13 @@
 -- Slow drive-hours by imbalance and by exact multiples: hits of total by RAID group. Grain: measure, class, x, kind, cluster_id.
 with slow_hours as (
-    select
-        slow_hours.*,
-        drives.kind as drive_kind
+    select slow_hours.*, drives.kind as drive_kind
     from {{ ref('int_drive_hours__slow') }} as slow_hours
     inner join {{ ref('int_drives') }} as drives on slow_hours.drive_id = drives.drive_id
 ),
 
 multiples_of_median as (
     select
-        drive_kind,
-        raid_group_id,
+        drive_kind, raid_group_id,
         {{ is_in_ticks('latency_us') }} and {{ is_in_ticks('median_latency_us') }} as is_quantised
     from slow_hours
     where {{ is_multiple('latency_us', 'median_latency_us') }}
@@ -106,8 +103,7 @@ select
     cast(raid_groups.slowdown_hours as bigint) as total
 from raid_groups
 cross join ({{ reference_edges('slowdown_is') }}) as edges
-left join exact
-    on raid_groups.kind = exact.drive_kind and raid_groups.raid_group_id = exact.raid_group_id and edges.x = exact.slowdown
+left join exact on raid_groups.kind = exact.drive_kind and raid_groups.raid_group_id = exact.raid_group_id and edges.x = exact.slowdown
 union all
 select
     'slowdown_is_multiple' as measure,

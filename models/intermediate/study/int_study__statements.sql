@@ -59,8 +59,7 @@ classed as (
         binned.kind,
         '{{ attribute }}' as attribute,
         cast(drive_classes.{{ attribute }} as string) as class,
-        binned.edge_per_mille,
-        binned.is_on_edge,
+        binned.edge_per_mille, binned.is_on_edge,
         sum(binned.hour_count) as hour_count
     from binned
     inner join drive_classes on binned.drive_class = drive_classes.drive_class
@@ -72,9 +71,7 @@ classed as (
 
 classes as (
     select
-        kind,
-        attribute,
-        class,
+        kind, attribute, class,
         sum(hour_count) as slowdown_hours,
         sum(case when edge_per_mille >= 1000 * {{ var('study_edges')[1] }} then hour_count else 0 end) as slow_hours
     from classed
@@ -108,11 +105,8 @@ places as (
 
 cumulated as (
     select
-        classes.kind,
-        classes.attribute,
-        classes.class,
-        places.edge_per_mille,
-        places.is_on_edge,
+        classes.kind, classes.attribute, classes.class,
+        places.edge_per_mille, places.is_on_edge,
         sum(coalesce(classed.hour_count, 0)) over (
             partition by classes.kind, classes.attribute, classes.class
             order by places.edge_per_mille asc, places.is_on_edge desc
@@ -137,9 +131,7 @@ beside_all as (
 
 distances as (
     select
-        beside_all.kind,
-        beside_all.attribute,
-        beside_all.class,
+        beside_all.kind, beside_all.attribute, beside_all.class,
         max(
             abs(
                 cast(beside_all.hours_up_to as double) / against_rest.slowdown_hours
@@ -184,9 +176,7 @@ correlation as (
 
 select
     'clock_hour' as measure,
-    kind,
-    numerator,
-    denominator,
+    kind, numerator, denominator,
     distance as value,
     case
         when fewest_expected < {{ var('fewest_expected_events') }} then 'no data'
@@ -200,9 +190,7 @@ from evenness
 union all
 select
     'disk_class' as measure,
-    kind,
-    numerator,
-    denominator,
+    kind, numerator, denominator,
     distance as value,
     case
         when distance < 0.01 and largest_factor <= 1.25 then 'agrees'

@@ -1,8 +1,7 @@
 -- How long intervals, waits and recurrences last when those that were cut off are not taken for ended (Kaplan-Meier). Grain: id, kind.
 with waits as (
     select
-        intervals.kind,
-        intervals.drive_id,
+        intervals.kind, intervals.drive_id,
         case when intervals.severity = '1.5-2x' then 'mild' else 'slow' end as class,
         min(intervals.wait_hours) as wait_hours,
         min(intervals.started_at) as started_at
@@ -64,9 +63,7 @@ risks as (
 
 survivals as (
     select
-        questions.id,
-        questions.kind,
-        questions.is_survival,
+        questions.id, questions.kind, questions.is_survival,
         -- the product of the shares that survive each hour; once it is 0, it stays 0
         case
             when max(case when risks.ended_count = risks.risk_count then 1 else 0 end) = 1 then 0.0
@@ -84,8 +81,7 @@ survivals as (
 
 plain as (
     select
-        questions.id,
-        questions.kind,
+        questions.id, questions.kind,
         count(
             case
                 when questions.is_survival and durations.hours > questions.until_hours then 1
@@ -101,10 +97,8 @@ plain as (
 )
 
 select
-    survivals.id,
-    survivals.kind,
-    plain.numerator,
-    plain.denominator,
+    survivals.id, survivals.kind,
+    plain.numerator, plain.denominator,
     case when plain.watched_count > 0 then 100 * case when survivals.is_survival then survivals.survival else 1 - survivals.survival end end as value
 from survivals
 inner join plain on survivals.id = plain.id

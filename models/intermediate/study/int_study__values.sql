@@ -1,9 +1,7 @@
 -- Single values that percentiles are read from. Grain: one row per drive-hour, RAID-hour and tail, or RAID group.
 with slow_hours as (
     select
-        slow_hours.raid_group_id,
-        slow_hours.hour_utc,
-        slow_hours.slowdown,
+        slow_hours.raid_group_id, slow_hours.hour_utc, slow_hours.slowdown,
         drives.kind,
         {{ age_year('drives.deployed_on', 'slow_hours.hour_utc') }} as age_year,
         row_number() over (

@@ -43,10 +43,7 @@ raid_days as (
 
 raid_groups as (
     select
-        kind,
-        raid_group_id,
-        width_class,
-        is_complete,
+        kind, raid_group_id, width_class, is_complete,
         sum(drive_hours) as drive_hours,
         sum(slow_drive_hours) as slow_drive_hours,
         sum(raid_hours) as raid_hours
@@ -74,10 +71,7 @@ some_raid_groups as (
 
 intervals as (
     select
-        kind,
-        raid_group_id,
-        degree,
-        interval_hours,
+        kind, raid_group_id, degree, interval_hours,
         is_left_censored or is_right_censored as is_censored,
         {{ hour_index('started_at') }} - {{ hour_index('lag(ended_at) over (partition by drive_id, degree order by started_at)') }} as hours_since_end,
         {{ hour_index('started_at') }} - {{ hour_index('lag(started_at) over (partition by drive_id, degree order by started_at)') }} as hours_since_start,
@@ -87,8 +81,7 @@ intervals as (
 
 interval_groups as (
     select
-        kind,
-        raid_group_id,
+        kind, raid_group_id,
         count(case when degree = 'slow' and previous_raid_group_id = raid_group_id then 1 end) as later_intervals,
         count(case when degree = 'slow' and previous_raid_group_id = raid_group_id and hours_since_end <= 24 then 1 end) as later_by_end,
         count(case when degree = 'slow' and previous_raid_group_id = raid_group_id and hours_since_start <= 24 then 1 end) as later_by_start,
@@ -103,8 +96,7 @@ interval_groups as (
 
 arrival_groups as (
     select
-        kind,
-        raid_group_id,
+        kind, raid_group_id,
         count(*) as arrivals,
         count(case when cast(previous_hour_utc as date) = cast(hour_utc as date) then 1 end) as day_arrivals
     from {{ ref('int_slowdown_arrivals') }}

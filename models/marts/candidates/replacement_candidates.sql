@@ -18,14 +18,8 @@ decisions as (
 judged as (
     select
         judged.*,
-        decisions.decision,
-        decisions.decided_by,
-        decisions.decided_at,
-        drives.host,
-        drives.enclosure,
-        drives.slot,
-        drives.device,
-        drives.capacity_bytes,
+        decisions.decision, decisions.decided_by, decisions.decided_at,
+        drives.host, drives.enclosure, drives.slot, drives.device, drives.capacity_bytes,
         case
             when judged.pair_ratio > 0 and judged.tail_hours_paired_28d > judged.tail_hours_caused_28d and not judged.is_quiet and not judged.is_shared
                 then case when judged.verdict = 'replace' then 'replace' else 'wait' end
@@ -91,37 +85,17 @@ worded as (
 )
 
 select
-    worded.drive_id,
-    worded.boundary_utc,
+    worded.drive_id, worded.boundary_utc,
     cast(row_number() over (
         order by
             case worded.verdict when 'replace' then 1 when 'check path' then 2 when 'watch' then 3 else 4 end asc,
             worded.slow_hours_28d desc,
             worded.drive_id asc
     ) as bigint) as candidate_rank,
-    worded.kind,
-    worded.raid_group_id,
-    worded.host,
-    worded.enclosure,
-    worded.slot,
-    worded.device,
-    worded.model,
-    worded.capacity_bytes,
-    worded.own_tail_hours_28d,
-    worded.cost_tail_hours,
-    worded.verdict,
-    worded.replace_rule,
+    worded.kind, worded.raid_group_id, worded.host, worded.enclosure, worded.slot, worded.device, worded.model, worded.capacity_bytes,
+    worded.own_tail_hours_28d, worded.cost_tail_hours, worded.verdict, worded.replace_rule,
     worded.why || worded.what_is_missing as verdict_reason,
-    worded.tail_hours_caused_28d,
-    worded.tail_hours_paired_28d,
-    worded.slow_hours_28d,
-    worded.slow_days_14d,
-    worded.slow_hours_3d,
-    worded.drive_hours_3d,
-    worded.together_hours_28d,
-    worded.drive_hours_28d,
-    worded.last_slow_hour_utc,
-    worded.decision,
-    worded.decided_by,
+    worded.tail_hours_caused_28d, worded.tail_hours_paired_28d, worded.slow_hours_28d, worded.slow_days_14d, worded.slow_hours_3d,
+    worded.drive_hours_3d, worded.together_hours_28d, worded.drive_hours_28d, worded.last_slow_hour_utc, worded.decision, worded.decided_by,
     worded.decided_at
 from worded

@@ -2,8 +2,7 @@
 with shares as (
     select
         class as cause,
-        kind,
-        x,
+        kind, x,
 {%- for measure in ('interval_count', 'slow_hours') %}
         max(case when measure = '{{ measure }}' then numerator end) as {{ measure }},
         max(case when measure = '{{ measure }}' then denominator end) as all_{{ measure }},
@@ -17,16 +16,13 @@ with shares as (
 )
 
 select
-    shares.cause,
-    shares.kind,
+    shares.cause, shares.kind,
     {{ hour_at('shares.x') }} as week_utc,
-    shares.interval_count,
-    shares.all_interval_count,
+    shares.interval_count, shares.all_interval_count,
     shares.interval_count_share as interval_share,
     shares.interval_count_share_low as interval_share_low,
     shares.interval_count_share_high as interval_share_high,
-    shares.slow_hours,
-    shares.all_slow_hours,
+    shares.slow_hours, shares.all_slow_hours,
     shares.slow_hours_share as slow_hour_share,
     shares.slow_hours_share_low as slow_hour_share_low,
     shares.slow_hours_share_high as slow_hour_share_high,

@@ -4,8 +4,7 @@
 -- Drives without a slow hour in a week have no row. Grain: drive_id, raid_group_id, week_utc.
 with slow_hours as (
     select
-        drive_id,
-        raid_group_id,
+        drive_id, raid_group_id,
         cast(date_trunc('week', hour_utc) as timestamp) as week_utc,
         count(*) as slow_hours
     from {{ ref('int_drive_hours__slow') }}
@@ -27,8 +26,7 @@ tail_hours as (
 tails as (
     select
         slowest_drive_id as drive_id,
-        raid_group_id,
-        week_utc,
+        raid_group_id, week_utc,
         count(*) as tail_hours,
         count(tail_1_without_one) as judged_tail_hours,
         count(case when is_caused_by_slowest then 1 end) as tail_hours_caused,
@@ -56,21 +54,16 @@ expected as (
 )
 
 select
-    slow_hours.drive_id,
-    slow_hours.raid_group_id,
-    slow_hours.week_utc,
-    drives.kind,
-    drives.model,
+    slow_hours.drive_id, slow_hours.raid_group_id, slow_hours.week_utc,
+    drives.kind, drives.model,
     slow_hours.slow_hours,
     coalesce(tails.tail_hours, 0) as tail_hours,
     coalesce(tails.judged_tail_hours, 0) as judged_tail_hours,
     coalesce(tails.tail_hours_caused, 0) as tail_hours_caused,
-    tails.mean_tail_1,
-    tails.mean_tail_1_without,
+    tails.mean_tail_1, tails.mean_tail_1_without,
     coalesce(tails.load_hours, 0) as load_hours,
     coalesce(tails.dropped_hours, 0) as dropped_hours,
-    tails.io_count_before,
-    tails.io_count_after,
+    tails.io_count_before, tails.io_count_after,
     -- in whole I/Os, so that they add up
     cast(floor(tails.io_count_before * expected.io_ratio - tails.io_count_after + 0.5) as double) as rio_lost
 from slow_hours

@@ -10,8 +10,7 @@ with shares as (
 
 select
     {{ hour_at('shares.x') }} as week_utc,
-    shares.kind,
-    shares.threshold,
+    shares.kind, shares.threshold,
     shares.denominator as raid_hours,
     shares.numerator as good_hours,
     shares.share as good_ratio,

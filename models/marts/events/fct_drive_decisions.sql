@@ -61,14 +61,12 @@ replacements as (
 judged as (
     select
         decisions.*,
-        replacements.replaced_at,
-        replacements.successor_drive_id,
+        replacements.replaced_at, replacements.successor_drive_id,
         cast(coalesce(replacements.replaced_at, decisions.decided_at) as date) as divided_on,
         coalesce(decisions.until_utc <= publication.last_hour_utc + interval 1 hour, false) as is_past_until
     from decisions
     cross join {{ ref('publication') }} as publication
-    left join replacements
-        on decisions.decision_seq = replacements.decision_seq
+    left join replacements on decisions.decision_seq = replacements.decision_seq
         -- who decided otherwise before the drive went did not have it replaced by this decision
         and (decisions.superseded_at is null or replacements.replaced_at <= decisions.superseded_at)
 ),
@@ -101,22 +99,9 @@ stated as (
 )
 
 select
-    stated.decision_seq,
-    stated.drive_id,
-    stated.kind,
-    stated.raid_group_id,
-    stated.slot,
-    stated.verdict,
-    stated.decided_by,
-    stated.decided_at,
-    stated.note,
-    stated.until_utc,
-    stated.is_past_until,
-    stated.publication_id,
-    stated.ticket,
-    stated.superseded_at,
-    stated.replaced_at,
-    stated.successor_drive_id,
+    stated.decision_seq, stated.drive_id, stated.kind, stated.raid_group_id, stated.slot, stated.verdict, stated.decided_by,
+    stated.decided_at, stated.note, stated.until_utc, stated.is_past_until, stated.publication_id, stated.ticket, stated.superseded_at,
+    stated.replaced_at, stated.successor_drive_id,
     case
         when stated.replaced_at is not null then 'replaced'
         when stated.superseded_at is not null then 'superseded'

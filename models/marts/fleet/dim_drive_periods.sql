@@ -3,10 +3,7 @@
 -- where inventory claims several at once, the one that began last counts. Grain: drive_id, valid_from_utc.
 with segments as (
     select
-        drive_id,
-        valid_from,
-        from_hour_utc,
-        to_hour_utc,
+        drive_id, valid_from, from_hour_utc, to_hour_utc,
         case
             when lag(to_hour_utc) over (partition by drive_id order by from_hour_utc) = from_hour_utc
                 and (valid_from is not distinct from lag(valid_from) over (partition by drive_id order by from_hour_utc))
@@ -33,21 +30,8 @@ select
     spans.drive_id,
     nullif(spans.from_hour_utc, timestamp '{{ var("beginning_of_time") }}') as valid_from_utc,
     nullif(spans.to_hour_utc, timestamp '{{ var("end_of_time") }}') as valid_to_utc,
-    periods.raid_group_id,
-    periods.role,
-    periods.slot,
-    periods.kind,
-    periods.vendor,
-    periods.model,
-    periods.firmware,
-    periods.flash_cell,
-    periods.capacity_bytes,
-    periods.rpm,
-    periods.interface,
-    periods.host,
-    periods.enclosure,
-    periods.site,
-    periods.timezone,
+    periods.raid_group_id, periods.role, periods.slot, periods.kind, periods.vendor, periods.model, periods.firmware, periods.flash_cell,
+    periods.capacity_bytes, periods.rpm, periods.interface, periods.host, periods.enclosure, periods.site, periods.timezone,
     periods.deployed_on
 from spans
 inner join {{ ref('int_drives__periods') }} as periods

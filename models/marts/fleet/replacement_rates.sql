@@ -10,9 +10,7 @@ with reported as (
 
 totals as (
     select
-        drives.kind,
-        drives.vendor,
-        drives.model,
+        drives.kind, drives.vendor, drives.model,
         count(*) as drive_count,
         cast(sum(reported.drive_days) as bigint) as drive_days,
         count(replaced.drive_id) as replacement_count
@@ -32,12 +30,7 @@ limited as (
 )
 
 select
-    kind,
-    vendor,
-    model,
-    drive_count,
-    drive_days,
-    replacement_count,
+    kind, vendor, model, drive_count, drive_days, replacement_count,
     cast(replacement_count as double) * {{ rate_year_days }} / drive_days as annual_rate,
     low_count * {{ rate_year_days }} / drive_days as annual_rate_low,
     high_count * {{ rate_year_days }} / drive_days as annual_rate_high

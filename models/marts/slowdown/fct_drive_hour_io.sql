@@ -19,10 +19,7 @@ merged as (
 )
 
 select
-    drive_id,
-    hour_utc,
-    read_ios,
-    write_ios,
+    drive_id, hour_utc, read_ios, write_ios,
     merged_io_count as io_count,
 {%- for side in ('read', 'write') %}
     case when is_split and {{ side }}_ios > 0 then {{ side }}_latency_us end as {{ side }}_latency_us,

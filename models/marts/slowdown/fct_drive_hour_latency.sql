@@ -6,8 +6,7 @@ with named as (
     select
         delivered.hour_utc,
         coalesce(aliases.drive_id, delivered.drive_id) as drive_id,
-        delivered.source,
-        delivered.upper_us,
+        delivered.source, delivered.upper_us,
         -- paths to one drive add up
         sum(delivered.io_count) as io_count,
         {{ source_rank('latency', 'delivered.source') }} as source_rank
@@ -24,10 +23,7 @@ ranked as (
 
 reached as (
     select
-        drive_id,
-        hour_utc,
-        source,
-        upper_us,
+        drive_id, hour_utc, source, upper_us,
         cast(io_count as double) as io_count,
         cast(sum(io_count) over (partition by drive_id, hour_utc order by upper_us rows between unbounded preceding and current row) as double) as reached_count,
         cast(sum(io_count) over (partition by drive_id, hour_utc) as double) as total_count
@@ -38,8 +34,7 @@ reached as (
 -- within a bucket latencies lie evenly; its lower bound is half of its upper one
 measured as (
     select
-        drive_id,
-        hour_utc,
+        drive_id, hour_utc,
         max(source) as source,
         cast(max(total_count) as bigint) as io_count,
 {%- for name, share in percentiles.items() %}
@@ -57,10 +52,7 @@ measured as (
 placed as (
     select
         measured.*,
-        drive_hours.raid_group_id,
-        drive_hours.slowdown,
-        drive_hours.is_slow,
-        drive_hours.is_peer,
+        drive_hours.raid_group_id, drive_hours.slowdown, drive_hours.is_slow, drive_hours.is_peer,
         raid_hours.slow_at
     from measured
     inner join {{ ref('int_drive_hours') }} as drive_hours
@@ -72,8 +64,7 @@ placed as (
 
 medians as (
     select
-        raid_group_id,
-        hour_utc,
+        raid_group_id, hour_utc,
 {%- for name in percentiles %}
         {{ median_of_group(name ~ '_latency_us') }} as median_{{ name }}_latency_us,
 {%- endfor %}
@@ -97,17 +88,12 @@ compared as (
 )
 
 select
-    drive_id,
-    hour_utc,
-    raid_group_id,
-    io_count,
+    drive_id, hour_utc, raid_group_id, io_count,
 {%- for name in percentiles %}
     {{ name }}_latency_us,
     median_{{ name }}_latency_us,
     {{ name }}_slowdown,
     coalesce({{ name }}_slowdown >= slow_at, false) as is_{{ name }}_slow,
 {%- endfor %}
-    slowdown,
-    is_slow,
-    source
+    slowdown, is_slow, source
 from compared

@@ -5,8 +5,7 @@ with samples as (
     select
         samples.*,
         -- a drive stands where its hour stands
-        drive_hours.raid_group_id,
-        drive_hours.is_in_population,
+        drive_hours.raid_group_id, drive_hours.is_in_population,
         coalesce(samples.coverage, 1.0) >= samples.min_coverage as is_covered,
         {{ given_directions('samples') }}
     from {{ ref('int_drive_samples__identified') }} as samples
@@ -18,14 +17,7 @@ with samples as (
 
 measured as (
     select
-        drive_id,
-        from_utc,
-        to_utc,
-        raid_group_id,
-        is_in_population,
-        is_covered,
-        coverage,
-        source,
+        drive_id, from_utc, to_utc, raid_group_id, is_in_population, is_covered, coverage, source,
         {{ merged_latency() }} as latency_us,
         {{ merged_io_count() }} as io_count,
         {{ merged_io_size() }} as io_size_bytes
@@ -34,9 +26,7 @@ measured as (
 
 medians as (
     select
-        raid_group_id,
-        from_utc,
-        to_utc,
+        raid_group_id, from_utc, to_utc,
         count(latency_us) as latency_count,
         {{ median_of_group('latency_us') }} as median_latency_us
     from measured
@@ -66,25 +56,13 @@ compared as (
 ),
 
 slowdowns as (
-    select
-        *,
-        case when is_covered then latency_us / median_latency_us end as slowdown
+    select *, case when is_covered then latency_us / median_latency_us end as slowdown
     from compared
 )
 
 select
-    drive_id,
-    from_utc,
-    to_utc,
-    raid_group_id,
-    kind,
-    latency_us,
-    median_latency_us,
-    slowdown,
+    drive_id, from_utc, to_utc, raid_group_id, kind, latency_us, median_latency_us, slowdown,
     {{ exclusion_reason() }} as exclusion_reason,
     coalesce(slowdown >= slow_at, false) as is_slow,
-    coverage,
-    io_count,
-    io_size_bytes,
-    source
+    coverage, io_count, io_size_bytes, source
 from slowdowns

@@ -1,8 +1,7 @@
 -- How slow each drive is: over all its hours, and over the last weeks of its RAID group. Grain: drive_id.
 with drive_windows as (
     select
-        windows.drive_id,
-        windows.raid_hours,
+        windows.drive_id, windows.raid_hours,
         count(*) as window_drive_hours,
         {{ median_of_group('drive_hours.slowdown') }} as median_slowdown
     from {{ ref('int_drives__windows') }} as windows
@@ -22,12 +21,7 @@ totals as (
 
 -- the windows come last, a row for each drive: who asks for none of their columns does not wait for their medians
 select
-    totals.drive_id,
-    totals.kind,
-    totals.drive_hours,
-    totals.slow_hours,
-    totals.interval_count,
-    totals.max_slowdown,
+    totals.drive_id, totals.kind, totals.drive_hours, totals.slow_hours, totals.interval_count, totals.max_slowdown,
     totals.slow_hours > 0 as is_acute,
     coalesce(drive_windows.window_drive_hours, 0) as window_drive_hours,
     drive_windows.median_slowdown,

@@ -31,16 +31,10 @@ judged as (
 )
 
 select
-    judged.raid_group_id,
-    judged.hour_utc,
+    judged.raid_group_id, judged.hour_utc,
     coalesce(raid_groups.kind, 'unknown') as kind,
-    judged.median_latency_us,
-    judged.usual_median_latency_us,
-    judged.past_week_count,
-    judged.group_slowdown,
-    judged.reporting_drive_count,
-    judged.slow_drive_count,
-    judged.tail_1,
+    judged.median_latency_us, judged.usual_median_latency_us, judged.past_week_count, judged.group_slowdown, judged.reporting_drive_count,
+    judged.slow_drive_count, judged.tail_1,
     coalesce(judged.group_slowdown >= {{ var('group_slowdown') }}, false) as is_above_usual,
     judged.is_most_of_its_drives
 from judged

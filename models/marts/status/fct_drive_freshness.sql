@@ -3,9 +3,7 @@ with expected as (
     select
         drives.drive_id,
         segments.role,
-        drives.has_inventory,
-        drives.first_hour_utc,
-        drives.last_hour_utc,
+        drives.has_inventory, drives.first_hour_utc, drives.last_hour_utc,
         -- a drive that reports is where its rows say, else where inventory does
         case
             when not drives.has_inventory then drives.current_raid_group_id
@@ -40,12 +38,7 @@ raid_groups as (
 )
 
 select
-    expected.drive_id,
-    expected.raid_group_id,
-    expected.role,
-    expected.has_inventory,
-    expected.first_hour_utc,
-    expected.last_hour_utc,
+    expected.drive_id, expected.raid_group_id, expected.role, expected.has_inventory, expected.first_hour_utc, expected.last_hour_utc,
     raid_groups.last_hour_utc as group_last_hour_utc,
     {{ hour_index('raid_groups.last_hour_utc') }} - {{ hour_index('expected.last_hour_utc') }} as lag_hours,
     expected.has_inventory

@@ -15,8 +15,7 @@ with moved as (
 )
 
 select
-    drive_hours.drive_id,
-    drive_hours.raid_group_id,
+    drive_hours.drive_id, drive_hours.raid_group_id,
     segments.raid_group_id as inventory_raid_group_id,
     count(*) as hours,
     min(drive_hours.hour_utc) as first_hour_utc,

@@ -7,8 +7,7 @@ with live as (
     select
         coalesce(aliases.drive_id, delivered.drive_id) as drive_id,
         coalesce(delivered.source, 'bundle') as source,
-        delivered.valid_from,
-        delivered.collected_at,
+        delivered.valid_from, delivered.collected_at,
         -- a guessed RAID group cannot contradict
         case when not delivered.is_group_guessed then delivered.raid_group_id end as raid_group_id
 {%- for attribute in attributes[1:] %},
@@ -24,8 +23,7 @@ with live as (
 names as (
     -- a wwn is one drive's for ever, a device's name may have passed to another drive unless both records are of the same hour
     select distinct
-        claims.alias,
-        claims.source,
+        claims.alias, claims.source,
         coalesce(joined.drive_id, claims.drive_id) as drive_id,
         case
             when claims.alias not like 'wwn:%' then coalesce(cast(date_trunc('hour', claims.valid_from) as timestamp), timestamp '{{ var("beginning_of_time") }}')
@@ -76,8 +74,7 @@ believed as (
 )
 
 select
-    said.drive_id,
-    said.attribute,
+    said.drive_id, said.attribute,
     max(believed.believed) as believed,
     {{ joined_texts("said.source || ': ' || said.said", "; ") }} as said
 from said

@@ -11,10 +11,7 @@ with raid_groups as (
 )
 
 select
-    raid_groups.raid_group_id,
-    raid_groups.drive_count,
-    raid_groups.has_inventory,
-    raid_groups.last_hour_utc,
+    raid_groups.raid_group_id, raid_groups.drive_count, raid_groups.has_inventory, raid_groups.last_hour_utc,
     {{ hour_index('status_window.last_hour_utc') }} - {{ hour_index('raid_groups.last_hour_utc') }} as lag_hours,
     coalesce(raid_groups.last_hour_utc < status_window.last_hour_utc - interval {{ var('lagging_hours') }} hour, true) as is_lagging,
     -- a group that only its own rows ever named is not expected for ever

@@ -14,8 +14,7 @@ with days as (
 
 cut as (
     select
-        drive_id,
-        raid_group_id,
+        drive_id, raid_group_id,
         {{ hour_index('cast(day_utc as timestamp)') }} as day_index,
         reported_in & hours_within as reported_in,
         in_population_in & slowdown_in & hours_within as slowdown_in,
@@ -31,8 +30,7 @@ cut as (
 
 recent as (
     select
-        drive_id,
-        raid_group_id,
+        drive_id, raid_group_id,
         -- the lowest and the highest bit of a set
         {{ hour_at('min(day_index + length(bin(reported_in & -reported_in)) - 1)') }} as first_hour_utc,
         {{ hour_at('max(day_index + length(bin(reported_in)) - 1)') }} as last_hour_utc
@@ -65,19 +63,9 @@ followed as (
 )
 
 select
-    counted.drive_id,
-    counted.raid_group_id,
-    counted.first_hour_utc,
-    counted.last_hour_utc,
-    counted.hours,
-    counted.slowdown_hours,
-    counted.undirected_hours,
-    counted.low_coverage_hours,
-    counted.no_io_hours,
-    counted.too_few_drives_hours,
-    counted.zero_median_hours,
-    counted.narrow_group_hours,
-    counted.other_role_hours,
+    counted.drive_id, counted.raid_group_id, counted.first_hour_utc, counted.last_hour_utc, counted.hours, counted.slowdown_hours,
+    counted.undirected_hours, counted.low_coverage_hours, counted.no_io_hours, counted.too_few_drives_hours, counted.zero_median_hours,
+    counted.narrow_group_hours, counted.other_role_hours,
     -- its group's hours up to its last, less those before its first and its own. Of a drive that changed RAID groups it is not known which
     -- group's hours it should have
     case

@@ -12,10 +12,7 @@ with recent as (
 )
 
 select
-    raid_group_id,
-    first_hour_utc,
-    last_hour_utc,
-    hours,
+    raid_group_id, first_hour_utc, last_hour_utc, hours,
     {{ hour_index('last_hour_utc') }} - {{ hour_index('first_hour_utc') }} + 1 - hours as missing_hours,
     hours_without_median
 from recent

@@ -2,10 +2,7 @@
 -- The drives that were slowest lately, slowest first: their greatest slowdown in the fleet's last hours. Grain: drive_id.
 with recent as (
     select
-        slow.drive_id,
-        slow.raid_group_id,
-        slow.hour_utc,
-        slow.slowdown,
+        slow.drive_id, slow.raid_group_id, slow.hour_utc, slow.slowdown,
         row_number() over (partition by slow.drive_id order by slow.slowdown desc nulls last, slow.hour_utc desc nulls last) as hour_rank,
         count(case when slow.is_slow then 1 end) over (partition by slow.drive_id) as slow_hours
     from {{ ref('int_drive_hours__slow') }} as slow
@@ -24,17 +21,9 @@ ranked as (
 )
 
 select
-    ranked.slowness_rank,
-    ranked.drive_id,
-    drives.kind,
-    drives.model,
-    drives.host,
-    drives.device,
-    drives.slot,
-    ranked.raid_group_id,
-    ranked.hour_utc,
-    ranked.slowdown,
-    ranked.slow_hours
+    ranked.slowness_rank, ranked.drive_id,
+    drives.kind, drives.model, drives.host, drives.device, drives.slot,
+    ranked.raid_group_id, ranked.hour_utc, ranked.slowdown, ranked.slow_hours
 from ranked
 inner join {{ ref('dim_drives') }} as drives on ranked.drive_id = drives.drive_id
 where ranked.slowness_rank <= {{ var('slowest_drives') }}

@@ -36,8 +36,7 @@ named as (
 select
     coalesce(claimed.drive_id, measured.serial) as serial,
     coalesce(claimed.device_count, measured.measured_device_count) as device_count,
-    claimed.host_count,
-    claimed.wide_name_count,
+    claimed.host_count, claimed.wide_name_count,
     case
         when claimed.drive_id is null then 'measured on several devices in one hour'
         when claimed.host_count > 1 then 'claimed by several hosts'

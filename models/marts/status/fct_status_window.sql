@@ -12,8 +12,7 @@ reached as (
     select
         -- without a single valid RAID-hour the rows themselves say how far the fleet is
         coalesce(publication.last_hour_utc, spans.last_hour_utc) as last_hour_utc,
-        spans.drive_count,
-        spans.raid_group_count
+        spans.drive_count, spans.raid_group_count
     from {{ ref('publication') }} as publication
     cross join spans
 )
@@ -26,7 +25,5 @@ select
                 timestamp '{{ var("beginning_of_time") }}' + interval 1 hour
             )
     end as first_hour_utc,
-    last_hour_utc,
-    drive_count,
-    raid_group_count
+    last_hour_utc, drive_count, raid_group_count
 from reached

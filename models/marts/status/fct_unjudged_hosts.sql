@@ -40,8 +40,7 @@ drives as (
 )
 
 select
-    host,
-    reason,
+    host, reason,
     count(*) as drive_count,
     {{ joined_texts('name', ', ') }} as drives
 from drives

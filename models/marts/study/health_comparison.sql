@@ -17,15 +17,7 @@ limited as (
 )
 
 select
-    kind,
-    scope,
-    model,
-    attribute,
-    measure,
-    slow_drive_days,
-    other_drive_days,
-    slow_raid_groups,
-    effect,
+    kind, scope, model, attribute, measure, slow_drive_days, other_drive_days, slow_raid_groups, effect,
     case when reach is not null then greatest(effect - reach, -1.0) end as effect_low,
     case when reach is not null then least(effect + reach, 1.0) end as effect_high,
     comparison_count,

@@ -8,13 +8,7 @@ with differing as (
 
 scored as (
     select
-        numbers.drive_id,
-        numbers.day_utc,
-        numbers.kind,
-        numbers.model,
-        numbers.attribute,
-        numbers.measure,
-        numbers.is_slow,
+        numbers.drive_id, numbers.day_utc, numbers.kind, numbers.model, numbers.attribute, numbers.measure, numbers.is_slow,
         cast(numbers.value * sign(differing.effect) as double) as score
     from {{ ref('int_health__values') }} as numbers
     inner join differing
@@ -23,10 +17,7 @@ scored as (
 
 limits as (
     select
-        kind,
-        model,
-        attribute,
-        measure,
+        kind, model, attribute, measure,
         percentile_cont({{ 1 - var('health_unusual_share') | float }}) within group (order by score) as limit_score
     from scored
     where not is_slow
@@ -34,11 +25,7 @@ limits as (
 ),
 
 warned as (
-    select
-        scored.drive_id,
-        scored.day_utc,
-        scored.attribute,
-        scored.measure
+    select scored.drive_id, scored.day_utc, scored.attribute, scored.measure
     from scored
     inner join limits
         on scored.kind = limits.kind
@@ -49,11 +36,7 @@ warned as (
 ),
 
 days as (
-    select
-        drive_id,
-        day_utc,
-        max(kind) as kind,
-        max(is_slow) as is_slow
+    select drive_id, day_utc, max(kind) as kind, max(is_slow) as is_slow
     from {{ ref('int_health__values') }}
     group by drive_id, day_utc
 ),
@@ -84,8 +67,7 @@ ruled as (
     select
         followed.*,
         'attribute' as rule,
-        differing.attribute,
-        differing.measure,
+        differing.attribute, differing.measure,
         warned.drive_id is not null as is_warned
     from followed
     inner join differing on followed.kind = differing.kind
@@ -112,10 +94,7 @@ judged as (
 
 totals as (
     select
-        kind,
-        rule,
-        attribute,
-        measure,
+        kind, rule, attribute, measure,
         count(case when is_counted then 1 end) as warned_days,
         count(case when is_counted and is_right then 1 end) as right_days,
         count(case when is_counted and is_never_slow then 1 end) as first_warned_days,

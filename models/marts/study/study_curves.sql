@@ -2,11 +2,7 @@
 -- The study's figures of this fleet: at every x the share of the population up to it, and below it. Grain: figure, curve, x.
 with cumulated as (
     select
-        figure,
-        curve,
-        kind,
-        x,
-        equal_count,
+        figure, curve, kind, x, equal_count,
         sum(value_count) over (partition by figure, curve) as population,
         sum(value_count) over (partition by figure, curve order by x nulls last rows between unbounded preceding and current row)
         - value_count as below_count
@@ -14,10 +10,7 @@ with cumulated as (
 )
 
 select
-    figure,
-    curve,
-    kind,
-    x,
+    figure, curve, kind, x,
     cast(below_count + equal_count as double) / cast(population as double) as y,
     cast(below_count as double) / cast(population as double) as y_left,
     cast(population as bigint) as population

@@ -5,16 +5,10 @@ with judged as (
     select
         refs.id,
         kinds.kind,
-        refs.metric,
-        refs.unit,
-        measures.judged_as,
-        measures.x,
+        refs.metric, refs.unit,
+        measures.judged_as, measures.x,
         measures.reason as comparison_reason,
-        estimates.numerator,
-        estimates.denominator,
-        estimates.value,
-        estimates.ci_low,
-        estimates.ci_high,
+        estimates.numerator, estimates.denominator, estimates.value, estimates.ci_low, estimates.ci_high,
         estimates.reason as estimate_reason,
         statements.numerator as statement_numerator,
         statements.denominator as statement_denominator,
@@ -53,16 +47,11 @@ compared as (
 )
 
 select
-    id,
-    kind,
-    metric,
-    unit,
+    id, kind, metric, unit,
     coalesce(statement_numerator, numerator) as numerator,
     coalesce(statement_denominator, denominator) as denominator,
     coalesce(statement_value, value) as value,
-    ci_low,
-    ci_high,
-    paper_value,
+    ci_low, ci_high, paper_value,
     case
         when judged_as = 'not comparable' then 'not comparable'
         when judged_as = 'statement' then coalesce(statement_verdict, 'no data')

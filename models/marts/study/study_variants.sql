@@ -10,12 +10,7 @@ shares as (
             else 'window ' || cast(cast(x as bigint) as string) || ' h'
         end as variant,
         case measure when 'event_then_slow' then 'F09-02' when 'slow_hour_with_event' then 'F09-01' else class end as id,
-        kind,
-        numerator,
-        denominator,
-        share,
-        share_low,
-        share_high
+        kind, numerator, denominator, share, share_low, share_high
     from all_shares
     where kind in ('disk', 'ssd')
         -- the headline looks an hour around a drive event
@@ -26,10 +21,8 @@ shares as (
 lifts as (
     select
         'lift' as variant,
-        shares.id,
-        shares.kind,
-        slow_hours.numerator,
-        slow_hours.denominator,
+        shares.id, shares.kind,
+        slow_hours.numerator, slow_hours.denominator,
         slow_hours.share / nullif(shares.share, 0.0) as lift
     from shares
     inner join all_shares as slow_hours
@@ -40,24 +33,18 @@ lifts as (
 )
 
 select
-    shares.variant,
-    shares.id,
-    shares.kind,
+    shares.variant, shares.id, shares.kind,
     'percent' as unit,
-    shares.numerator,
-    shares.denominator,
+    shares.numerator, shares.denominator,
     100 * shares.share as value,
     100 * shares.share_low as ci_low,
     100 * shares.share_high as ci_high
 from shares
 union all
 select
-    variant,
-    id,
-    kind,
+    variant, id, kind,
     'ratio' as unit,
-    numerator,
-    denominator,
+    numerator, denominator,
     lift as value,
     cast(null as double) as ci_low,
     cast(null as double) as ci_high
@@ -65,12 +52,9 @@ from lifts
 union all
 select
     'Kaplan-Meier' as variant,
-    id,
-    kind,
+    id, kind,
     'percent' as unit,
-    numerator,
-    denominator,
-    value,
+    numerator, denominator, value,
     cast(null as double) as ci_low,
     cast(null as double) as ci_high
 from {{ ref('int_study__survivals') }}

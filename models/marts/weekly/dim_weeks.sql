@@ -12,10 +12,7 @@ with weeks as (
 )
 
 select
-    weeks.week_utc,
-    weeks.first_hour_utc,
-    weeks.last_hour_utc,
-    weeks.raid_hours,
+    weeks.week_utc, weeks.first_hour_utc, weeks.last_hour_utc, weeks.raid_hours,
     -- over for the fleet: its data reach the last hour of the week; a wall clock would make the answer depend on when it is asked
     publication.last_hour_utc >= weeks.week_utc + interval 167 hour as is_complete
 from weeks

@@ -2,9 +2,7 @@
 -- Expected of a RAID-hour that has a row: its width. Of one that has none: what inventory names, from the fleet's first hour to its last.
 with raid_hours as (
     select
-        raid_hours.raid_group_id,
-        raid_hours.hour_utc,
-        raid_hours.is_valid,
+        raid_hours.raid_group_id, raid_hours.hour_utc, raid_hours.is_valid,
         case when raid_hours.data_drive_count >= {{ var('min_group_width') }} then raid_hours.data_drive_count end as data_drive_count,
         case when steps.expected_drive_count >= {{ var('min_group_width') }} then steps.expected_drive_count end as expected_drive_count
     from {{ ref('int_raid_hours') }} as raid_hours
@@ -38,8 +36,7 @@ fleet as (
 stretches as (
     select
         weeks.week_utc,
-        steps.raid_group_id,
-        steps.expected_drive_count,
+        steps.raid_group_id, steps.expected_drive_count,
         greatest(weeks.week_utc, fleet.first_hour_utc, steps.from_hour_utc) as from_hour_utc,
         least(weeks.week_utc + interval 168 hour, fleet.last_hour_utc + interval 1 hour, steps.to_hour_utc) as to_hour_utc
     from {{ ref('int_raid_groups__width_steps') }} as steps
@@ -52,8 +49,7 @@ stretches as (
 
 listed as (
     select
-        week_utc,
-        raid_group_id,
+        week_utc, raid_group_id,
         sum({{ hour_index('to_hour_utc') }} - {{ hour_index('from_hour_utc') }}) as raid_hours,
         sum(expected_drive_count * ({{ hour_index('to_hour_utc') }} - {{ hour_index('from_hour_utc') }})) as drive_hours
     from stretches
@@ -63,8 +59,7 @@ listed as (
 
 reported as (
     select
-        week_utc,
-        raid_group_id,
+        week_utc, raid_group_id,
         sum(reported_hours) as reported_drive_hours,
         sum(slowdown_hours) as drive_hours
     from {{ ref('int_drive_days__outcomes') }}
@@ -99,8 +94,7 @@ totals as (
 )
 
 select
-    week_utc,
-    kind,
+    week_utc, kind,
     cast(expected_drive_hours as bigint) as expected_drive_hours,
     cast(reported_drive_hours as bigint) as reported_drive_hours,
     cast(reported_drive_hours as double) / cast(expected_drive_hours as double) as reported_ratio,

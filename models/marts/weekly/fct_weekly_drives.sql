@@ -10,8 +10,7 @@ with slow_weeks as (
 
 drive_weeks as (
     select
-        slow_weeks.week_utc,
-        slow_weeks.drive_id,
+        slow_weeks.week_utc, slow_weeks.drive_id,
         hours.kind,
         max_by(hours.raid_group_id, hours.hour_utc) as raid_group_id,
         count(hours.slowdown) as drive_hours,
@@ -59,17 +58,7 @@ cumulated as (
 )
 
 select
-    week_utc,
-    drive_id,
-    kind,
-    raid_group_id,
-    drive_hours,
-    slow_hours,
-    tail_hours,
-    max_slowdown,
-    median_slowdown,
-    cost_rank,
-    age_year,
+    week_utc, drive_id, kind, raid_group_id, drive_hours, slow_hours, tail_hours, max_slowdown, median_slowdown, cost_rank, age_year,
     cast(tail_hours as double) / nullif(fleet_tail_hours, 0) as tail_hour_share,
     cast(cumulative_tail_hours as bigint) as cumulative_tail_hours,
     cast(cumulative_tail_hours as double) / nullif(fleet_tail_hours, 0) as cumulative_tail_hour_share

@@ -3,8 +3,7 @@
 with raid_weeks as (
     select
         cast(date_trunc('week', hour_utc) as timestamp) as week_utc,
-        raid_group_id,
-        kind,
+        raid_group_id, kind,
         max_by(data_drive_count, hour_utc) as data_drive_count,
         count(*) as raid_hours,
         count(case when is_tail_hour then 1 end) as tail_hours,

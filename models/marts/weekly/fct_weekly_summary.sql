@@ -10,8 +10,7 @@
 {%- for state in states %}{% do of_states.append(state ~ '_drive_count') %}{% endfor %}
 with drive_weeks as (
     select
-        week_utc,
-        kind,
+        week_utc, kind,
         cast(sum(reported_hours) as bigint) as reported_drive_hours,
         cast(sum(slowdown_hours) as bigint) as drive_hours,
         cast(sum(slow_hours) as bigint) as slow_drive_hours,
@@ -122,19 +121,14 @@ slowest as (
 all_slowest as (
     select * from slowest
     union all
-    select
-        week_utc,
-        'all' as kind,
-        drive_id,
-        sum(tail_hours) as tail_hours
+    select week_utc, 'all' as kind, drive_id, sum(tail_hours) as tail_hours
     from slowest
     group by week_utc, drive_id
 ),
 
 cumulated as (
     select
-        week_utc,
-        kind,
+        week_utc, kind,
         cast(row_number() over (partition by week_utc, kind order by tail_hours desc, drive_id asc) as bigint) as drive_rank,
         sum(tail_hours) over (
             partition by week_utc, kind order by tail_hours desc, drive_id asc rows between unbounded preceding and current row
@@ -153,8 +147,7 @@ halves as (
 
 baselines as (
     select
-        totals.week_utc,
-        totals.kind,
+        totals.week_utc, totals.kind,
         count(case when earlier.reported_drive_hours + earlier.raid_hours > 0 then 1 end) as baseline_week_count,
         coalesce(cast(sum(earlier.slow_drive_hours) as bigint), 0) as baseline_slow_drive_hours,
         coalesce(cast(sum(earlier.drive_hours) as bigint), 0) as baseline_drive_hours,
@@ -174,12 +167,9 @@ rated as (
         cast(totals.slow_drive_hours as double) / nullif(totals.drive_hours, 0) as slow_drive_hour_ratio,
         cast(totals.tail_hours as double) / nullif(totals.raid_hours, 0) as tail_hour_ratio,
         coalesce(halves.half_tail_drive_count, 0) as half_tail_drive_count,
-        baselines.baseline_week_count,
-        baselines.baseline_slow_drive_hours,
-        baselines.baseline_drive_hours,
+        baselines.baseline_week_count, baselines.baseline_slow_drive_hours, baselines.baseline_drive_hours,
         cast(baselines.baseline_slow_drive_hours as double) / nullif(baselines.baseline_drive_hours, 0) as baseline_slow_drive_hour_ratio,
-        baselines.baseline_tail_hours,
-        baselines.baseline_raid_hours,
+        baselines.baseline_tail_hours, baselines.baseline_raid_hours,
         cast(baselines.baseline_tail_hours as double) / nullif(baselines.baseline_raid_hours, 0) as baseline_tail_hour_ratio
     from totals
     inner join baselines on totals.week_utc = baselines.week_utc and totals.kind = baselines.kind

@@ -1,33 +1,16 @@
 -- Results of benchmarks of the files that stand, and which of them a file listed later replaces.
 -- Grain: experiment_id, delivery_seq, listing, row.
 select
-    listings.experiment_id,
-    listings.delivery_seq,
-    listings.listing,
+    listings.experiment_id, listings.delivery_seq, listings.listing,
     results."row",
-    listings.file,
-    listings.config_id,
-    listings.phase,
-    listings.run_number,
+    listings.file, listings.config_id, listings.phase, listings.run_number,
     coalesce(results."pass", listings."pass") as "pass",
-    results.benchmark,
-    results.test,
-    results.parameter,
-    results.size_bytes,
-    results.value,
-    results.unit,
-    results.p999,
+    results.benchmark, results.test, results.parameter, results.size_bytes, results.value, results.unit, results.p999,
     listings.listed_at < max(listings.listed_at) over (
         partition by
-            listings.experiment_id,
-            listings.config_id,
-            listings.phase,
-            listings.run_number,
+            listings.experiment_id, listings.config_id, listings.phase, listings.run_number,
             coalesce(results."pass", listings."pass"),
-            results.benchmark,
-            results.test,
-            results.parameter,
-            results.size_bytes
+            results.benchmark, results.test, results.parameter, results.size_bytes
     ) as is_superseded
 from {{ source('lab', 'bench_results') }} as results
 inner join {{ ref('step_lab__listings') }} as listings using (experiment_id, delivery_seq, listing)

@@ -10,15 +10,13 @@ with drives as (
 )
 
 select
-    devices.experiment_id,
-    devices.device_id,
+    devices.experiment_id, devices.device_id,
     {%- for column in ('kind', 'kernel_name', 'major_minor', 'vendor', 'model', 'firmware', 'serial', 'capacity_bytes', 'interface', 'rpm') %}
     arg_max(drives.{{ column }}, { 'listed_at': drives.listed_at, 'row': drives."row" }) filter (where drives.{{ column }} is not null) as {{ column }}{{ ',' if not loop.last }}
     {%- endfor %}
 from {{ source('lab', 'devices') }} as devices
 inner join {{ ref('step_lab__manifests') }} using (experiment_id, delivery_seq)
-inner join drives
-    on devices.experiment_id = drives.experiment_id
+inner join drives on devices.experiment_id = drives.experiment_id
     -- lsblk and diskstats list all drives of a machine; smartctl's file is of the one that runs.csv names
     and case
         when drives.kernel_name is null then devices.device_id = drives.listed_device_id

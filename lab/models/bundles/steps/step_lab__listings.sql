@@ -9,19 +9,9 @@ with ranked as (
 )
 
 select
-    experiment_id,
-    delivery_seq,
-    listing,
-    file,
-    revision,
-    tool,
-    config_id,
-    phase,
-    run_number,
+    experiment_id, delivery_seq, listing, file, revision, tool, config_id, phase, run_number,
     "pass",
-    offset_s,
-    device_id,
-    process_count,
+    offset_s, device_id, process_count,
     -- which of two files with the same result stands: the one listed later
     row_number() over (partition by experiment_id order by revision asc, listing asc, file asc, listed_as asc) as listed_at
 from ranked

@@ -5,9 +5,7 @@ select
     min(delivery_seq) filter (where is_greatest) as delivery_seq
 from (
     select
-        experiment_id,
-        delivery_seq,
-        revision,
+        experiment_id, delivery_seq, revision,
         revision = max(revision) over (partition by experiment_id) as is_greatest
     from {{ source('lab', 'experiments') }}
 )

@@ -2,18 +2,7 @@
 -- Grain: experiment_id, config_id, phase, run_number, file, device, request_index.
 with requests as (
     select
-        experiment_id,
-        config_id,
-        phase,
-        run_number,
-        file,
-        device,
-        request_index,
-        direction,
-        sector,
-        sectors,
-        issued_ns,
-        completed_ns,
+        experiment_id, config_id, phase, run_number, file, device, request_index, direction, sector, sectors, issued_ns, completed_ns,
         file_name,
         lag(direction) over trace as previous_direction,
         lag(sector + sectors) over trace as previous_end,

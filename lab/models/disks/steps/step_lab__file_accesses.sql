@@ -1,17 +1,7 @@
 -- Reads and writes that belong to files, by direction, with the place of each among those of its file.
 -- Grain: experiment_id, config_id, phase, run_number, file, device, direction, request_index.
 select
-    experiment_id,
-    config_id,
-    phase,
-    run_number,
-    file,
-    device,
-    direction,
-    request_index,
-    file_name,
-    sector,
-    sectors,
+    experiment_id, config_id, phase, run_number, file, device, direction, request_index, file_name, sector, sectors,
     row_number() over client as place,
     sum(sectors) over client as sectors_so_far,
     min(request_index) over client as first_request_index

@@ -17,11 +17,7 @@ with spans as (
 
 traced as (
     select
-        experiment_id,
-        config_id,
-        phase,
-        run_number,
-        file_name,
+        experiment_id, config_id, phase, run_number, file_name,
         0 as listed_at,
         read_index as place,
         cast(sum(sectors) * 512 as bigint) as "bytes",
@@ -35,10 +31,7 @@ traced as (
 
 listed as (
     select
-        listings.experiment_id,
-        listings.config_id,
-        listings.phase,
-        listings.run_number,
+        listings.experiment_id, listings.config_id, listings.phase, listings.run_number,
         reads.file_name,
         listings.listed_at,
         reads."row" as place,
@@ -52,11 +45,7 @@ listed as (
 )
 
 select
-    experiment_id,
-    config_id,
-    phase,
-    run_number,
-    file_name,
+    experiment_id, config_id, phase, run_number, file_name,
     -- the requests of a trace carry the numbers of their reads already; those of lists follow
     case
         when requests is not null then place
@@ -68,8 +57,5 @@ select
         )
     end as read_index,
     "bytes",
-    requests,
-    started_s,
-    ended_s,
-    active_seconds
+    requests, started_s, ended_s, active_seconds
 from (select * from traced union all select * from listed) as found

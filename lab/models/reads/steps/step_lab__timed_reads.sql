@@ -6,14 +6,7 @@
 -- Reads in order of time, with what is usual around each. Grain: experiment_id, config_id, phase, position.
 with reads as (
     select
-        experiment_id,
-        config_id,
-        phase,
-        run_number,
-        file_name,
-        read_index,
-        started_s,
-        ended_s,
+        experiment_id, config_id, phase, run_number, file_name, read_index, started_s, ended_s,
         (started_s + ended_s) / 2 as midpoint_s,
         throughput_bytes_per_s
     from {{ ref('fct_file_reads') }}
