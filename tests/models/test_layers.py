@@ -10,6 +10,7 @@ from engine.compiled import models_of
 from engine.nodes import SEED, STORED, VIEW
 from engine.projects import projects
 from engine.publish import PUBLISHED
+from tests.proof.support import SUMS
 
 READS = {
     "staging": {"source"},
@@ -92,6 +93,13 @@ def test_only_hours_decisions_and_publications_are_views() -> None:
         "fct_drive_hour_latency",
         "fct_drive_decisions", "replacement_candidates", "drive_actions", "publication",
     }  # fmt: skip
+
+
+def test_marts_of_the_contracts_sums_are_as_of_the_same_hour() -> None:
+    """Made in each build or views of its files, so that the sums hold in each publication, within a day too."""
+    summed = {name for sides in SUMS.values() for side in sides for name in re.findall(r"marts\.(\w+)", side)}
+    made = {node.name: node.made for node in models_of() if node.schema == "marts"}
+    assert {name: made[name] for name in summed if made[name] not in ("each_build", VIEW)} == {}
 
 
 def test_marts_holds_what_is_promised_and_little_more() -> None:

@@ -1,3 +1,4 @@
+{{ config(meta={'made': 'each_build'}) }}
 -- Gaps between consecutive slow drive-hours of one drive, in whatever RAID group it was. Grain: drive_id, hour_utc.
 with slow_hours as (
     select
