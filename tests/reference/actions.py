@@ -66,14 +66,11 @@ def shared_places(given: dict[str, list[Row]], since: datetime) -> dict[str, tup
     return {drive: at for drive, at in found.items() if many[at] > 1}
 
 
-def cause_of(given: dict[str, list[Row]], drive: str, since: datetime) -> str | None:
-    """The cause of most hours of the slow intervals that reach beyond an instant."""
-    with (Path(__file__).parents[2] / "seeds" / "cause_rules.csv").open() as rules:
-        rank = {row["cause"]: int(row["cause_rank"]) for row in csv.DictReader(rules)}
+def cause_of(intervals: list[Row], rank: dict[str, int]) -> str | None:
+    """The cause of most hours of some slow intervals; of equal ones that of the first rank."""
     hours: Counter[str] = Counter()
-    for row in given["causes"]:
-        if row["drive_id"] == drive and row["started_at"] + row["interval_hours"] * HOUR > since:
-            hours[row["cause"]] += row["interval_hours"]
+    for row in intervals:
+        hours[row["cause"]] += row["interval_hours"]
     return min(hours, key=lambda cause: (-hours[cause], rank[cause])) if hours else None
 
 
@@ -99,6 +96,8 @@ def drive_actions(given: dict[str, list[Row]]) -> list[Row]:
     listed = {drive for drive, row in candidates.items() if row["verdict"] != "leave"} | set(latest) | costly
     listed |= {drive for drive, row in decided.items() if row["state"] == "pending"}
     places = shared_places(given, since)
+    with (Path(__file__).parents[2] / "seeds" / "cause_rules.csv").open() as rules:
+        rank = {row["cause"]: int(row["cause_rank"]) for row in csv.DictReader(rules)}
     rows = []
     for drive in listed:
         candidate, alert, decision = candidates.get(drive), latest.get(drive), decided.get(drive)
@@ -124,7 +123,7 @@ def drive_actions(given: dict[str, list[Row]]) -> list[Row]:
         alert_since = alert and alert["first_slow_hour_utc"]
         rows.append({
             "drive_id": drive, "action": final, "action_undecided": action, "needs_person": final in ("replace", "check path", "inspect"),
-            "place": at, "own_cause": cause_of(given, drive, since), "has_open_alert": alert is not None, "is_costliest": drive in costly,
+            "place": at, "own_cause": cause_of(own, rank), "has_open_alert": alert is not None, "is_costliest": drive in costly,
             "since_utc": alert_since if alert and (final == "inspect" or alert["reason"] == "acute") else slow_since or alert_since,
             "lists_reason": why_not(alert, of_drives, drive, candidate, boundary, standing.get(drive, {}).get("standing"), slow_since,
                                     action != "none" or is_decided, drive in costly, costs.get(drive), week),

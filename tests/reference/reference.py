@@ -753,7 +753,7 @@ def fct_raid_hours(fleet: Fleet, drive_hours: list[Record]) -> list[Record]:
         reporting = [record for record in records if record["slowdown"] is not None]
         slowest = min(reporting, key=lambda record: (-record["slowdown"], record["drive_id"].encode("utf-8")))
         tails = sorted((record["slowdown"] for record in reporting), reverse=True)
-        before = valid.get((group, h - HOUR))
+        before, usual = valid.get((group, h - HOUR)), usual_median_us(valid, group, h)
         result.append(
             {
                 "raid_group_id": group,
@@ -774,17 +774,18 @@ def fct_raid_hours(fleet: Fleet, drive_hours: list[Record]) -> list[Record]:
                 "raid_io_count": raid_io_count(records),
                 "rio_degradation": rio_degradation(before, records),
                 "transition": raid_transition(before, records),
-                "group_slowdown": group_slowdown(valid, group, h),
+                # no columns of the mart: fct_slow_group_hours, alerts and causes are made of them
+                "usual_median_us": usual,
+                "group_slowdown": records[0]["median_latency_us"] / usual if usual is not None else None,
             }
         )
     return result
 
 
-def group_slowdown(valid: dict[tuple[str, datetime], list[Record]], group: str, h: datetime) -> float | None:
-    """The hour's median over the median of the group's own at the same hour of the week, one to four weeks before (PI-18). No
-    column of the mart: fct_slow_group_hours, alerts and causes are made of it."""
+def usual_median_us(valid: dict[tuple[str, datetime], list[Record]], group: str, h: datetime) -> float | None:
+    """The median of the group's medians at the same hour of the week, one to four weeks before (PI-18)."""
     past = [valid[cell][0]["median_latency_us"] for weeks in (1, 2, 3, 4) if (cell := (group, h - timedelta(weeks=weeks))) in valid]
-    return valid[(group, h)][0]["median_latency_us"] / median(past) if past else None
+    return median(past) if past else None
 
 
 def covered_records(records: list[Record]) -> list[Record]:
@@ -1088,31 +1089,25 @@ def double_hours(duration: timedelta) -> float:
 DAY = timedelta(hours=24)
 
 
+def goes_on_in(event: Record, h: datetime) -> bool:
+    """Whether an event covers an instant of the hour; without an end it takes an hour."""
+    ended = event["ended_at"] if event["ended_at"] is not None else event["occurred_at"] + HOUR
+    return event["occurred_at"] < h + HOUR and h < ended
+
+
 def is_in_maintenance(fleet: Fleet, drive: str, h: datetime) -> bool:
-    """Whether a `maintenance` event of the drive covers an instant of the hour; without an end it takes an hour."""
-    for event in fleet.events_of.get(drive, []):
-        if event["event_type"] == "maintenance":
-            begun = event["occurred_at"]
-            ended = event["ended_at"] if event["ended_at"] is not None else begun + HOUR
-            if begun < h + HOUR and h < ended:
-                return True
-    return False
+    """Whether a `maintenance` event of the drive covers an instant of the hour."""
+    return any(event["event_type"] == "maintenance" and goes_on_in(event, h) for event in fleet.events_of.get(drive, []))
 
 
 def is_at_work(fleet: Fleet, group: str, h: datetime) -> bool:
     """Whether the RAID group rebuilds or scrubs in an instant of the hour: by an event of its name, else of a drive now in it."""
     for event in fleet.events:
-        if event["event_type"] in ("rebuild", "scrub"):
+        if event["event_type"] in ("rebuild", "scrub") and goes_on_in(event, h):
             named = event["raid_group_id"] or fleet.current_group(event["drive_id"])
-            ended = event["ended_at"] if event["ended_at"] is not None else event["occurred_at"] + HOUR
-            if event["occurred_at"] < h + HOUR and h < ended and group in fleet.groups_named.get(named, {named}):
+            if group in fleet.groups_named.get(named, {named}):
                 return True
     return False
-
-
-def is_far(h: datetime, earlier: datetime) -> bool:
-    """More than 24 hours later."""
-    return h - earlier > DAY
 
 
 def first_of_three(instants: list[datetime]) -> datetime | None:
@@ -1204,7 +1199,7 @@ def runs_within(items: list[Record], instant: str) -> list[list[Record]]:
     """Ascending items cut where the next one's instant is more than 24 hours later."""
     runs: list[list[Record]] = []
     for item in items:
-        if runs and not is_far(item[instant], runs[-1][-1][instant]):
+        if runs and item[instant] - runs[-1][-1][instant] <= DAY:
             runs[-1].append(item)
         else:
             runs.append([item])
@@ -1249,10 +1244,7 @@ def whole_group_alerts(fleet: Fleet, raid_hours: list[Record]) -> list[Record]:
             continue
         if is_at_work(fleet, group, h):
             continue
-        usual = median(
-            [other["median_latency_us"] for other in raid_hours if other["raid_group_id"] == group and is_weeks_before(other, h)]
-        )
-        shown = {"slowdown": ratio, "latency_us": record["median_latency_us"], "median_latency_us": usual}
+        shown = {"slowdown": ratio, "latency_us": record["median_latency_us"], "median_latency_us": record["usual_median_us"]}
         slow[group].append({"hour_utc": h, "raid_group_id": group, "rate_imbalance": None, "size_imbalance": None, **shown})
     result = []
     for row in dim_raid_groups(fleet, raid_hours):
@@ -1261,11 +1253,6 @@ def whole_group_alerts(fleet: Fleet, raid_hours: list[Record]) -> list[Record]:
             known_until = max(last_hours[group], slow[group][-1]["hour_utc"])
             result += alerts_of("raid_group", group, "whole_group", slow[group], known_until, row["data_drive_count"])
     return result
-
-
-def is_weeks_before(record: Record, h: datetime) -> bool:
-    """Whether it is of the same hour of the week, one to four weeks before."""
-    return h - record["hour_utc"] in [timedelta(weeks=weeks) for weeks in (1, 2, 3, 4)]
 
 
 def chronic_alerts(fleet: Fleet, slowdowns: Slowdowns, raid_hours: list[Record]) -> list[Record]:
@@ -1285,9 +1272,10 @@ def chronic_alerts(fleet: Fleet, slowdowns: Slowdowns, raid_hours: list[Record])
             seen = [s for h, (s, _) in hours.items() if day + DAY - WINDOW <= h < day + DAY]
             possible = sum(1 for h in hours_of[group] if day + DAY - WINDOW <= h < day + DAY)
             high, doubtful = (sum(1 for s in seen if s >= bound) for bound in (1.2, 1.1))
-            if 2 * len(seen) >= possible and 2 * high > len(seen) and possible < 24:
+            is_high = 2 * len(seen) >= possible and 2 * high > len(seen)
+            if is_high and possible < 24:
                 continue
-            if 2 * len(seen) >= possible and 2 * high > len(seen):
+            if is_high:
                 if alert is None:
                     alert = chronic_alert(drive, group, day)
                     result.append(alert)
