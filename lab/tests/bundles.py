@@ -14,10 +14,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from drivetail.cli import main
-from engine.read import fetch, open_published
+from engine.read import open_published
 from engine.warehouse import Warehouse
 from lab.bundle import manifest_text
 from lab.landing import ingest_bundle
+from tests.proof.support import rows
 
 SAMPLES = Path(__file__).parents[3] / "shared" / "samples" / "lab"
 MANIFEST = """
@@ -70,12 +71,6 @@ def status(warehouse: Path, *arguments: object) -> list[dict[str, Any]]:
     return json.loads(done.stdout)
 
 
-def rows(warehouse: Warehouse, query: str, *given: object) -> list[dict[str, Any]]:
-    """Rows of the publication that answer a query."""
-    with open_published(warehouse) as connection:
-        return fetch(connection, query, list(given))
-
-
 def all_of(warehouse: Warehouse, relation: str, experiment: str, *key: str, where: str = "true") -> dict[Any, dict[str, Any]]:
     """Rows of a relation of an experiment by their key."""
     return by(rows(warehouse, f"select * from lab.{relation} where experiment_id = ? and {where}", experiment), *key)
@@ -85,13 +80,13 @@ def by(found: list[dict[str, Any]], *key: str) -> dict[Any, dict[str, Any]]:
     return {tuple(row[name] for name in key): row for row in found}
 
 
-def agree(found: dict[Any, dict[str, Any]], wanted: dict[Any, dict[str, Any]]) -> None:
-    """Whether rows have the keys and, in the columns that are wanted, the values that are wanted."""
+def agree(found: dict[Any, dict[str, Any]], wanted: dict[Any, dict[str, Any]], near: float = 1e-9) -> None:
+    """Assert that rows have exactly the wanted keys, and the wanted values in the wanted columns. near: absolute tolerance."""
     assert wanted and set(found) == set(wanted)
     for key, row in wanted.items():
         for name, value in row.items():
             is_exact = value is None or isinstance(value, str | bool)
-            assert found[key][name] == (value if is_exact else pytest.approx(value, rel=1e-9, abs=1e-9)), (key, name)
+            assert found[key][name] == (value if is_exact else pytest.approx(value, rel=1e-9, abs=near)), (key, name)
 
 
 def held_alike(warehouse: Warehouse, one: str, other: str) -> dict[str, int]:

@@ -85,9 +85,9 @@ def test_relations_equal_the_plain_reference(landed: Warehouse, seed: int) -> No
     )
     measured = plain.points(results, RUNS)
     point = ("config_id", "buffer_bytes")
-    agree(all_of(landed, "fct_sync_write_points", name, *point), measured)
+    agree(all_of(landed, "fct_sync_write_points", name, *point), measured, near=1e-12)
     pairs, ends = plain.phases(measured)
-    agree(all_of(landed, "fct_sync_write_phases", name, *point), pairs)
+    agree(all_of(landed, "fct_sync_write_phases", name, *point), pairs, near=1e-12)
     summary = {}
     for config, end in ends.items():
         mine = {size: point for (of, size), point in measured.items() if of == config}
@@ -95,10 +95,10 @@ def test_relations_equal_the_plain_reference(landed: Warehouse, seed: int) -> No
         assert best is not None
         of_best = {"best_ratio_buffer_bytes": best, "best_ratio": mine[best]["ratio"]}
         summary[config,] = {**end, **of_best, "minimum_latency_us": mine[min(mine)]["mean_latency_us"]}
-    agree(all_of(landed, "fct_sync_write_summary", name, "config_id"), summary)
+    agree(all_of(landed, "fct_sync_write_summary", name, "config_id"), summary, near=1e-12)
     pairs_of_configs = plain.comparisons(results)
     tested = all_of(landed, "fct_sync_write_comparisons", name, "pass", "buffer_bytes", "config_a", "config_b")
-    agree(tested, pairs_of_configs)
+    agree(tested, pairs_of_configs, near=1e-12)
     for compared, wanted in pairs_of_configs.items():
         assert tested[compared]["is_significant"] == (wanted["welch_p"] is not None and wanted["welch_p"] < 0.001)
 

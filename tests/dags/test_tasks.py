@@ -26,7 +26,7 @@ def settings(warehouse: Warehouse, task_context: dict[str, Any]) -> None:
     warehouse.settings.write_text(SETTINGS)
 
 
-def test_only_what_may_pass_is_landed_again(warehouse: Warehouse, tasks: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_what_may_pass_is_landed_again(tasks: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
     def land(*outcomes: str) -> None:
@@ -44,7 +44,7 @@ def test_only_what_may_pass_is_landed_again(warehouse: Warehouse, tasks: Any, mo
 
 @pytest.mark.parametrize(("error", "is_tried_again"), [(Hindered("no room"), True), (ModelError("Got 2 results"), False)])
 def test_only_what_may_pass_is_built_again(
-    warehouse: Warehouse, bag: Any, tasks: Any, monkeypatch: pytest.MonkeyPatch, error: Exception, is_tried_again: bool
+    bag: Any, tasks: Any, monkeypatch: pytest.MonkeyPatch, error: Exception, is_tried_again: bool
 ) -> None:
     from airflow.sdk.exceptions import AirflowFailException
 
@@ -74,7 +74,7 @@ def test_a_landing_is_called_what_the_database_takes() -> None:
     assert len(many) == 250 and many.endswith("xxx.csv and 99999 more")
 
 
-def test_a_landing_is_named_by_its_first_entry(warehouse: Warehouse, tasks: Any) -> None:
+def test_a_landing_is_named_by_its_first_entry(tasks: Any) -> None:
     import airflow.sdk
     from airflow.sdk.exceptions import AirflowFailException
 

@@ -8,13 +8,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import duckdb
-import polars as pl
 import pytest
 from click.testing import CliRunner, Result
 
 from drivetail.cli import main
 from engine.warehouse import Warehouse
-from ingest import drive_hour_files, list_deliveries, table_files
 from tests.golden import golden
 
 START = datetime(2026, 1, 5)
@@ -108,9 +106,9 @@ def drivetail(*arguments: object) -> Result:
     return CliRunner().invoke(main, [str(argument) for argument in arguments], catch_exceptions=False)
 
 
-def built(warehouse: Warehouse) -> str:
+def built(warehouse: Warehouse, *options: str) -> str:
     """Build. Returns: what it said, in one line."""
-    done = drivetail("build", "-w", warehouse.root)
+    done = drivetail("build", *options, "-w", warehouse.root)
     assert done.exit_code == 0, done.output
     return " ".join(done.output.split())
 
@@ -120,16 +118,6 @@ def write_bundle(folder: Path, files: dict[str, str]) -> Path:
     for name, text in files.items():
         (folder / name).write_text(text)
     return folder
-
-
-def counted(warehouse: Path, kind: str = "drive_hours") -> pl.DataFrame:
-    """The rows of a kind of record that count; empty where there are none."""
-    deliveries = list_deliveries(warehouse)
-    files = [path for each in deliveries for path in drive_hour_files(each)] if kind == "drive_hours" else table_files(deliveries, kind)
-    rows = pl.concat([pl.read_parquet(path) for path in files], how="diagonal") if files else pl.DataFrame()
-    for path in table_files(deliveries, f"retired_{kind}"):
-        rows = rows.join(pl.read_parquet(path), on=["delivery_seq", "file_no", "row_no"], how="anti")
-    return rows
 
 
 @pytest.fixture(scope="session")

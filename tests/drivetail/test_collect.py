@@ -14,7 +14,8 @@ from drivetail.host.collect import CollectError, Collector, run
 from engine.warehouse import Warehouse
 from ingest import ingest, list_deliveries, table_files
 from ingest.raw.register import Register
-from tests.drivetail.conftest import counted, drivetail
+from tests.drivetail.conftest import drivetail
+from tests.ingest.conftest import Warehouse as Raw
 
 T0 = 1_767_607_200
 AT = datetime(2026, 1, 5, 10)  # that
@@ -82,7 +83,7 @@ def asked_of_journald(host: Host) -> list[str]:
 
 def of_host(warehouse: Path) -> dict[str, list[tuple[object, ...]]]:
     """Records of a warehouse, by the kind of record, without where it came from."""
-    kinds = {kind: counted(warehouse, kind) for kind in ("drive_hours", "drives", "drive_events", "drive_aliases")}
+    kinds = {kind: Raw(warehouse).live(kind) for kind in ("drive_hours", "drives", "drive_events", "drive_aliases")}
     return {
         kind: sorted(rows.drop("delivery_seq", "file_no", "row_no").rows(), key=repr) for kind, rows in kinds.items() if not rows.is_empty()
     }
@@ -155,7 +156,8 @@ def test_a_rebuild_over_many_deliveries_is_one_event_with_its_whole_span(host: H
     assert drivetail("ingest", "collected", out, "-w", warehouse).exit_code == 0
     told = {
         (drive[-3:], occurred - AT, ended - AT, detail)
-        for drive, occurred, ended, detail in counted(warehouse, "drive_events")
+        for drive, occurred, ended, detail in Raw(warehouse)
+        .live("drive_events")
         .select("drive_id", "occurred_at", "ended_at", "detail")
         .rows()
     }
@@ -289,7 +291,7 @@ def test_without_journald_the_ring_of_the_kernel_is_read(host: Host, tmp_path: P
     host.answers["dmesg"] = ring
     assert "new device" in (collector(host, tmp_path / "out").deliver(T0 + 2400).path / "dmesg.log").read_text()
     ingest("kernel-log", tmp_path / "out", tmp_path / "warehouse")
-    events = counted(tmp_path / "warehouse", "drive_events").sort("occurred_at").select("drive_id", "event_type", "occurred_at").rows()
+    events = Raw(tmp_path / "warehouse").live("drive_events").sort("occurred_at").select("drive_id", "event_type", "occurred_at").rows()
     at = AT + timedelta(microseconds=250_000)
     assert events == [("web1/sda", "replug", at + timedelta(minutes=5)), ("web1/sda", "media_error", at + timedelta(minutes=15))]
 

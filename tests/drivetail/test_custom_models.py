@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine.warehouse import Warehouse
-from tests.drivetail.conftest import drivetail
+from tests.drivetail.conftest import built, drivetail
 from tests.proof.support import command, environment, refusing
 
 GOOD = "select drive_id, slow_hours from {{ ref('fct_drive_slowness') }}"
@@ -24,12 +24,6 @@ def custom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     monkeypatch.setenv("DRIVETAIL_CUSTOM_MODELS", str(folder))
     return folder
-
-
-def built(warehouse: Warehouse) -> str:
-    done = drivetail("build", "--warehouse", warehouse.root)
-    assert done.exit_code == 0, done.output
-    return " ".join(done.output.split())
 
 
 def problems(warehouse: Warehouse) -> list[str]:

@@ -9,15 +9,15 @@ import subprocess
 import sys
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from drivetail.ask.explain.question import parse_hour
 from drivetail.ask.explain.text import num
-from engine.read import fetch, open_published, stored_files
+from engine.read import stored_files
 from engine.warehouse import Warehouse
 from tests.drivetail.conftest import Published, drivetail, first_delivery, hour
+from tests.proof.support import rows
 
 # one of every sort: corrected, duplicated, idle, hardly observed, slow, moved, contradicted, parity, without inventory
 HOURS = [
@@ -44,11 +44,6 @@ def line(text: str, name: str) -> str:
     return found[1]
 
 
-def rows(published: Published, query: str, *parameters: object) -> list[dict[str, Any]]:
-    with open_published(published.warehouse) as connection:
-        return fetch(connection, query, list(parameters))
-
-
 def groups(pattern: str, text: str) -> tuple[str, ...]:
     found = re.search(pattern, text)
     assert found, text
@@ -64,7 +59,7 @@ def computed(expression: str) -> float:
 @pytest.mark.parametrize(("drive", "number"), HOURS)
 def test_every_number_is_the_marts(published: Published, explained: dict[tuple[str, int], str], drive: str, number: int) -> None:
     text = explained[drive, number]
-    mart = rows(published, "select * from marts.fct_drive_hours where drive_id = ? and hour_utc = ?", drive, hour(number))
+    mart = rows(published.warehouse, "select * from marts.fct_drive_hours where drive_id = ? and hour_utc = ?", drive, hour(number))
     if not mart:
         assert drive == "p1"
         assert line(text, "in fct_drive_hours") == "no: not a data drive"
@@ -96,7 +91,7 @@ def test_every_number_is_the_marts(published: Published, explained: dict[tuple[s
 def test_the_raid_hour_is_the_marts(published: Published, explained: dict[tuple[str, int], str], drive: str, number: int) -> None:
     text = explained[drive, number]
     (group,) = re.findall(r"^Drive .* RAID group (\S+)$", text, re.M)
-    (row,) = rows(published, "select * from marts.fct_raid_hours where raid_group_id = ? and hour_utc = ?", group, hour(number))
+    (row,) = rows(published.warehouse, "select * from marts.fct_raid_hours where raid_group_id = ? and hour_utc = ?", group, hour(number))
     tails = ", ".join(num(row[name]) for name in ("tail_1", "tail_2", "tail_3"))
     assert line(text, "tails 1, 2, 3").replace(f" ({row['slowest_drive_id']})", "") == tails
     counts = f"{row['reporting_drive_count']} with a slowdown of N = {row['data_drive_count']}, {row['slow_drive_count']} slow"
@@ -167,7 +162,7 @@ def test_interval_and_events(explained: dict[tuple[str, int], str]) -> None:
 
 
 def test_when_it_was_computed(published: Published, explained: dict[tuple[str, int], str]) -> None:
-    (publication,) = rows(published, "select * from marts.publication")
+    (publication,) = rows(published.warehouse, "select * from marts.publication")
     assert str(publication["publication_id"]) in line(explained["d11", 7], "published")
     assert line(explained["d11", 7], "file").endswith("/store/int_drive_hours/day_utc=2026-01-05/000001.0.parquet")
 
@@ -185,7 +180,7 @@ def test_an_hour_without_a_row(published: Published) -> None:
 
 def test_a_drive(published: Published) -> None:
     text = explain(published, "d15")
-    (slowness,) = rows(published, "select * from marts.fct_drive_slowness where drive_id = 'd15'")
+    (slowness,) = rows(published.warehouse, "select * from marts.fct_drive_slowness where drive_id = 'd15'")
     assert line(text, "hours with a slowdown") == str(slowness["drive_hours"])
     assert line(text, "slow hours") == f"{slowness['slow_hours']} in {slowness['interval_count']} intervals"
     assert line(text, "largest") == num(slowness["max_slowdown"])

@@ -14,7 +14,7 @@ import pytest
 from drivetail.ask.status import Status, collect_status, render_status
 from engine.warehouse import Warehouse
 from ingest.raw.store import list_deliveries
-from tests.drivetail.conftest import HEADER, LAST, Published, drivetail, hour, row, write_bundle
+from tests.drivetail.conftest import HEADER, LAST, Published, built, drivetail, hour, row, write_bundle
 from tests.proof.support import asked
 
 
@@ -173,14 +173,14 @@ def test_a_publication_that_has_lost_what_it_shows(settled: Warehouse) -> None:
 
 
 def test_a_store_without_files_names_the_command_that_makes_them(settled: Warehouse) -> None:
-    assert drivetail("build", "--daily", "-w", settled.root).exit_code == 0  # views that show this folder's files
+    built(settled, "--daily")  # views that show this folder's files
     shutil.rmtree(settled.store)
     before = settled.published.read_bytes()
     for command in ("alerts", "metrics", "explain d15", "build --daily", "study", "maintain"):
         told = drivetail(*command.split(), "-w", settled.root)
         assert told.exit_code == 1 and "drivetail build --full-refresh" in told.stderr, (command, told.output)
         assert settled.published.read_bytes() == before, "the last publication stays"
-    assert drivetail("build", "--full-refresh", "-w", settled.root).exit_code == 0
+    built(settled, "--full-refresh")
     assert drivetail("maintain", "-w", settled.root).exit_code == 0
 
 

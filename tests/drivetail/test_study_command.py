@@ -18,7 +18,7 @@ from drivetail.cli import main
 from engine.read import fetch, open_published
 from engine.warehouse import Warehouse
 from report.study.words import interval, number, verdict_counts
-from tests.drivetail.conftest import HEADER, HOURS, drivetail, write_bundle
+from tests.drivetail.conftest import HEADER, HOURS, built, drivetail, write_bundle
 from tests.drivetail.conftest import row as drive_hour
 
 
@@ -61,7 +61,7 @@ def test_the_study_is_computed_when_asked_and_after_days_changed(settled: Wareho
     late = write_bundle(tmp_path / "late", {"drive_hours.csv": "\n".join([HEADER, *rows]) + "\n"})
     assert drivetail("ingest", "bundle", late, "-w", settled.root).exit_code == 0
     assert slow_hours_of_disks() == first and published() == of_build, "what has landed waits for a build"
-    assert drivetail("build", "-w", settled.root).exit_code == 0
+    built(settled)
     assert slow_hours_of_disks() == (first[0] + 1, first[1] + 4)
 
 

@@ -18,16 +18,11 @@ from engine.compiled import models_of
 from engine.nodes import PLACEHOLDER, Models
 from engine.thresholds import ThresholdError, checked, own_thresholds, variables
 from engine.warehouse import PROJECT, Warehouse
-from tests.drivetail.conftest import drivetail
+from tests.drivetail.conftest import built, drivetail
 from tests.proof.support import asked
 from workbench.unit_tests import recompiled
 
 ALERTS = "select subject_id from marts.fct_slow_alerts where subject_type = 'drive' and reason = 'acute' order by all"
-
-
-def built(warehouse: Warehouse) -> None:
-    done = drivetail("build", "-w", warehouse.root)
-    assert done.exit_code == 0, done.output
 
 
 def stored(warehouse: Warehouse) -> dict[Path, tuple[int, int]]:

@@ -24,8 +24,8 @@ SAMPLES = SHARED / "samples"
 needs_shared = pytest.mark.skipif(not SHARED.exists(), reason=f"the files are not at {SHARED}; they are not ours to distribute")
 
 
-def hours(*rows: str, header: str = HOURS_HEADER) -> str:
-    """A CSV file of drive-hours."""
+def csv_text(*rows: str, header: str = HOURS_HEADER) -> str:
+    """Text of a CSV file, of drive-hours unless a header is given."""
     return "\n".join([header, *rows]) + "\n"
 
 
@@ -43,7 +43,7 @@ class Warehouse:
     def put(self, files: dict[str, Any]) -> Path:
         """Write a delivery (name -> text, bytes, frame, or document for JSON) into a new folder beside the warehouse."""
         folder = self.path.parent / f"in{len(list(self.path.parent.glob('in*')))}"
-        folder.mkdir()
+        folder.mkdir(parents=True)
         for name, content in files.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -94,7 +94,7 @@ class Warehouse:
         return rows.select(columns.split()).sort(*columns.split()).rows() if rows.width else []
 
     def built(self, query: str) -> list[tuple[Any, ...]]:
-        """Answer of the warehouse, built now where it is not."""
+        """Rows of a query of the published warehouse, which is built first where it has not been."""
         warehouse = Built(self.path)
         if not warehouse.published.exists():
             build(warehouse)

@@ -185,13 +185,13 @@ OPTIONS: dict[str, dict[str, Any]] = {
 def test_a_delivery_is_known_by_any_of_its_folders_and_as_a_copy(source: str, tmp_path: Path) -> None:
     """And is the same whichever is given: a host, an array or a cluster is named by the folders that a file is in."""
     name, content = GOOD[source][0]
-    file = Warehouse(tmp_path / "x").put({name: content}) / name
+    folder = Warehouse(tmp_path / "x").put({name: content})
+    file = folder / name
     options, found = OPTIONS.get(source, {}), []
     for number in range(name.count("/") + 2):
         warehouse = Warehouse(tmp_path / str(number) / "warehouse")
-        warehouse.path.parent.mkdir()
         assert warehouse.land(source, [file, *file.parents][number], **options).delivery_seq == 1
-        for again in (tmp_path / "in0", {name: content}):
+        for again in (folder, {name: content}):
             assert warehouse.land(source, again, **options).delivery_seq is None
         found.append({kind: warehouse.live(kind).drop("collected_at").rows() for kind in RAW_KINDS})
     assert any(found[0].values()) and all(each == found[0] for each in found)

@@ -114,8 +114,9 @@ def landed_alike(path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str,
     """Content of raw with a file in it, which is the same if it may not be copied; and whether it was."""
     found, is_copied = landed(path, path.parent / "warehouse", monkeypatch)
     expected, _ = landed(path, path.parent / "expected", monkeypatch, may_copy=False)
-    assert content(found) == content(expected)
-    return content(found), is_copied
+    raw = content(found)
+    assert raw == content(expected)
+    return raw, is_copied
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from ingest import IngestError, ingest
 from ingest.contract.fleet import RETIRED
 from ingest.contract.values import RESOLUTIONS, TIMED
 from quality import Gate
-from tests.ingest.conftest import Warehouse
+from tests.ingest.conftest import Warehouse, csv_text
 from tests.ingest.prometheus_server import Server, serving
 from tests.ingest.test_prometheus_pull import HOURS, awkward_fleet, cut, drive, every, with_reset
 from tests.ingest.test_prometheus_pull import START as SCRAPED
@@ -40,7 +40,7 @@ def diskstats(*looks: str) -> dict[str, Any]:
 
 
 def sadf(lines: list[str]) -> dict[str, Any]:
-    return {"sadf.csv": "\n".join(["# hostname;interval;timestamp;DEV;tps;rkB/s;wkB/s;await", *lines]) + "\n"}
+    return {"sadf.csv": csv_text(*lines, header="# hostname;interval;timestamp;DEV;tps;rkB/s;wkB/s;await")}
 
 
 def test_five_minutes_hold_the_intervals_that_end_in_them(warehouse: Warehouse) -> None:
@@ -98,7 +98,7 @@ def random_perseus(draw: random.Random) -> dict[str, Any]:
         for n in range(1, 481)
         if draw.random() < 0.9
     ]
-    return {"cluster_A/host_1/day.csv": "\n".join(["ts,disk_id,throughput,latency", *rows]) + "\n"}
+    return {"cluster_A/host_1/day.csv": csv_text(*rows, header="ts,disk_id,throughput,latency")}
 
 
 FILES = {"diskstats": random_diskstats, "sysstat": random_sysstat, "perseus": random_perseus}

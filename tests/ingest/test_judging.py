@@ -13,8 +13,7 @@ import pytest
 
 from ingest.contract.fleet import CONTRACT, RAW
 from ingest.raw.judge import judge
-from tests.ingest.conftest import HOURS_HEADER, Warehouse, counts
-from tests.ingest.conftest import hours as csv
+from tests.ingest.conftest import HOURS_HEADER, Warehouse, counts, csv_text
 
 HEADER = HOURS_HEADER + ",collected_at"
 
@@ -24,7 +23,7 @@ def row(drive: str = "d1", reads: int = 10, group: str = "g1", collected: str = 
 
 
 def hours(*rows: str, name: str = "drive_hours") -> dict[str, str]:
-    return {f"{name}.csv": csv(*rows, header=HEADER)}
+    return {f"{name}.csv": csv_text(*rows, header=HEADER)}
 
 
 def test_the_latest_collected_at_wins_then_the_greatest_row(warehouse: Warehouse) -> None:
@@ -77,7 +76,7 @@ def test_a_bad_row_sent_twice_is_rejected_twice(warehouse: Warehouse) -> None:
 
 def test_conflicts_across_files_of_one_delivery(warehouse: Warehouse) -> None:
     files = {"a": [row(reads=1), row("d2")], "b": [row(reads=3), row("d2")], "c": [row(reads=2)]}
-    summary = warehouse.land("bundle", {f"drive_hours_{name}.csv": csv(*rows, header=HEADER) for name, rows in files.items()})
+    summary = warehouse.land("bundle", {f"drive_hours_{name}.csv": csv_text(*rows, header=HEADER) for name, rows in files.items()})
     assert [counts(file) for file in summary.files] == [(2, 1, 0, 0, 1), (2, 1, 0, 1, 0), (1, 0, 0, 0, 1)]
     assert warehouse.rows("drive_hours", "drive_id read_ios file_no") == [("d1", 3, 2), ("d2", 10, 1)]
 
@@ -85,7 +84,7 @@ def test_conflicts_across_files_of_one_delivery(warehouse: Warehouse) -> None:
 def test_inventory_and_events_have_one_record_per_key(warehouse: Warehouse) -> None:
     drives = "drive_id,raid_group_id,model,valid_from\nd1,g1,A,\nd1,g1,B,\nd1,g2,A,2026-01-01\nd1,g1,B,\n"
     header, at = "occurred_at,drive_id,event_type,slot", "2026-01-05T10:01,d1"
-    events = csv(f"{at},unplug,3", f"{at},UNPLUG,4", f"{at},replug,", header=header)
+    events = csv_text(f"{at},unplug,3", f"{at},UNPLUG,4", f"{at},replug,", header=header)
     summary = warehouse.land("bundle", {"drives.csv": drives, "drive_events.csv": events})
     assert [counts(file) for file in summary.files] == [(3, 2, 0, 0, 1), (4, 2, 0, 1, 1)]
     summary = warehouse.land("bundle", {"drives.csv": drives.replace("g1,A,\n", "g1,C,\n")})

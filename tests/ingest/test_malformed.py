@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from drivetail.cli import main
 from ingest import IngestError, ingest
 from ingest.sources import smartctl
-from tests.ingest.conftest import GOOD_ROW, HOURS_HEADER, Warehouse, counts, hours
+from tests.ingest.conftest import GOOD_ROW, HOURS_HEADER, Warehouse, counts, csv_text
 
 # One bad row beside a good one: the message about it, and that the good one stands.
 BAD_ROWS = {
@@ -60,7 +60,7 @@ BAD_ROWS = {
 @pytest.mark.parametrize("case", BAD_ROWS)
 def test_a_bad_row_is_rejected_and_its_neighbours_stand(case: str, warehouse: Warehouse) -> None:
     row, column, reason, value = BAD_ROWS[case]
-    summary = warehouse.land("bundle", {"drive_hours.csv": hours(GOOD_ROW, row, GOOD_ROW.replace("d1", "d3"))})
+    summary = warehouse.land("bundle", {"drive_hours.csv": csv_text(GOOD_ROW, row, GOOD_ROW.replace("d1", "d3"))})
     assert counts(summary) == (3, 2, 1, 0, 0)
     ((*where, said),) = warehouse.rejected("row column value reason")
     assert where == [2, column, value] and reason in said
@@ -94,13 +94,13 @@ def test_other_columns_are_checked_in_parquet_too(case: str, warehouse: Warehous
 
 def test_an_idle_direction_may_hold_anything(warehouse: Warehouse) -> None:
     rows = [f"2026-01-05T10:00:00Z,d{n},g1,10,0,1,{junk}" for n, junk in enumerate(["-1", "NaN", "inf", "", "junk", "7"])]
-    assert warehouse.land("bundle", {"drive_hours.csv": hours(*rows)}).rows_accepted == 6
+    assert warehouse.land("bundle", {"drive_hours.csv": csv_text(*rows)}).rows_accepted == 6
     assert warehouse.live()["write_latency_us"].null_count() == 6
 
 
 def test_merged_latency_where_the_split_is_not_given(warehouse: Warehouse) -> None:
     rows = ["2026-01-05T10,d1,g1,7.5,3", "2026-01-05T10,d2,g1,junk,0", "2026-01-05T10,d3,g1,,", "2026-01-05T10,d4,g1,7.5,"]
-    warehouse.land("bundle", {"drive_hours.csv": hours(*rows, header="hour_utc,drive_id,raid_group_id,latency_us,io_count")})
+    warehouse.land("bundle", {"drive_hours.csv": csv_text(*rows, header="hour_utc,drive_id,raid_group_id,latency_us,io_count")})
     assert warehouse.rows("drive_hours", "drive_id latency_us io_count") == [
         ("d1", 7.5, 3), ("d2", None, 0), ("d3", None, None), ("d4", 7.5, None),
     ]  # fmt: skip
@@ -109,7 +109,7 @@ def test_merged_latency_where_the_split_is_not_given(warehouse: Warehouse) -> No
 def test_timestamps_with_an_offset_are_converted(warehouse: Warehouse) -> None:
     same = ["10:00:00Z", "12:00:00+02:00", "12:00:00.000+0200", "05:00:00-05"]
     rows = [f"2026-01-05T{text},d{n},g1,10,5,1,1" for n, text in enumerate(same)]
-    warehouse.land("bundle", {"drive_hours.csv": hours("2026-01-05 10:00:00,d9,g1,10,5,1,1", *rows)})
+    warehouse.land("bundle", {"drive_hours.csv": csv_text("2026-01-05 10:00:00,d9,g1,10,5,1,1", *rows)})
     assert warehouse.live()["hour_utc"].to_list() == [datetime(2026, 1, 5, 10)] * 5
 
 
@@ -159,7 +159,7 @@ def test_a_record_that_has_a_key_twice_is_rejected_by_its_name(warehouse: Wareho
 
 def test_unknown_event_type_becomes_other(warehouse: Warehouse) -> None:
     rows = ["2026-01-05T10:01,d1,Firmware Hang,code 7", "2026-01-05T10:02,d1,Oops,", "2026-01-05T10:03,d1,,x"]
-    warehouse.land("bundle", {"drive_events.csv": hours(*rows, header="occurred_at,drive_id,event_type,detail")})
+    warehouse.land("bundle", {"drive_events.csv": csv_text(*rows, header="occurred_at,drive_id,event_type,detail")})
     assert warehouse.rows("drive_events", "event_type detail") == [("other", "Firmware Hang: code 7"), ("other", "Oops")]
     assert warehouse.rejected("column") == [("event_type",)]
 
@@ -170,7 +170,7 @@ def test_inventory_rules(warehouse: Warehouse) -> None:
         "d5,g1,,SSD,1,31.1.2020,", "d6,,data,ssd,1,,", "d7,g1,data,ssd,1,,2026-01-01T10:17:00Z",
     ]  # fmt: skip
     header = "drive_id,raid_group_id,role,kind,capacity_bytes,deployed_on,valid_from"
-    warehouse.land("bundle", {"drives.csv": hours(*rows, header=header)}, kind="disk")
+    warehouse.land("bundle", {"drives.csv": csv_text(*rows, header=header)}, kind="disk")
     assert [column for _, column in warehouse.rejected("row column")] == ["role", "kind", "capacity_bytes", "deployed_on", "raid_group_id"]
     assert warehouse.rows("drives", "drive_id role kind") == [("d1", "data", "disk"), ("d7", "data", "ssd")]
 
@@ -218,7 +218,7 @@ UNREADABLE: dict[str, tuple[str, bytes, str]] = {
 @pytest.mark.parametrize("case", UNREADABLE)
 def test_an_unreadable_file_is_named_and_the_others_are_taken(case: str, warehouse: Warehouse) -> None:
     name, content, expected = UNREADABLE[case]
-    folder = warehouse.put({name: content, "drive_hours.csv": hours(GOOD_ROW)})
+    folder = warehouse.put({name: content, "drive_hours.csv": csv_text(GOOD_ROW)})
     (bad,) = warehouse.land("bundle", folder).unreadable
     assert (bad.file, bad.rows_delivered) == (str(folder / name), 0)
     assert bad.note is not None and any(part in bad.note for part in expected.split("|")), bad.note
@@ -231,7 +231,7 @@ def test_an_unreadable_file_is_named_and_the_others_are_taken(case: str, warehou
 
 
 def test_bom_crlf_blanks_and_capitals_in_the_header(warehouse: Warehouse) -> None:
-    text = hours(GOOD_ROW, header=HOURS_HEADER.replace("drive_id", " Drive_ID ")).replace("\n", "\r\n")
+    text = csv_text(GOOD_ROW, header=HOURS_HEADER.replace("drive_id", " Drive_ID ")).replace("\n", "\r\n")
     warehouse.land("bundle", {"drive_hours.csv": b"\xef\xbb\xbf" + text.encode()})
     assert warehouse.live()["write_latency_us"].to_list() == [50.0]
 
@@ -245,7 +245,7 @@ def test_header_without_rows_is_landed(warehouse: Warehouse) -> None:
 
 def test_a_line_of_ten_megabytes(warehouse: Warehouse) -> None:
     long = "x" * 10_000_000
-    text = hours(GOOD_ROW, long, GOOD_ROW.replace("d1", "d2"), GOOD_ROW.replace("d1", long))
+    text = csv_text(GOOD_ROW, long, GOOD_ROW.replace("d1", "d2"), GOOD_ROW.replace("d1", long))
     summary = warehouse.land("bundle", {"drive_hours.csv": text})
     assert [len(each["value"]) <= 200 for each in summary.rejected] == [True, True]
     assert warehouse.rows("drive_hours", "row_no") == [(1,), (3,)]
@@ -262,7 +262,7 @@ def test_bytes_that_are_not_utf8_cost_their_row(warehouse: Warehouse) -> None:
 def test_quotes_with_commas_newlines_and_one_never_closed(warehouse: Warehouse) -> None:
     details = ['"a, b"', '"two\nlines ""here"""', '"open', "x"]
     rows = [f"2026-01-05T10:0{n},d1,unplug,{detail}" for n, detail in enumerate(details)]
-    warehouse.land("bundle", {"drive_events.csv": hours(*rows, header="occurred_at,drive_id,event_type,detail")})
+    warehouse.land("bundle", {"drive_events.csv": csv_text(*rows, header="occurred_at,drive_id,event_type,detail")})
     assert warehouse.rows("drive_events", "row_no detail") == [(1, "a, b"), (2, 'two\nlines "here"'), (4, "x")]
     assert warehouse.rejected("row") == [(3,)]
 
@@ -284,7 +284,7 @@ def test_quotes_with_commas_newlines_and_one_never_closed(warehouse: Warehouse) 
 def test_usage_mistakes_are_one_clear_sentence(
     said: str, source: str, given: list[str], options: dict[str, Any], tmp_path: Path, warehouse: Warehouse
 ) -> None:
-    for files in ({"drive_hours.csv": hours(GOOD_ROW), "readme.txt": "x"}, {}):
+    for files in ({"drive_hours.csv": csv_text(GOOD_ROW), "readme.txt": "x"}, {}):
         warehouse.put(files)
     with pytest.raises(IngestError, match=said) as error:
         ingest(source, [tmp_path / name for name in given], warehouse.path, **options)
@@ -292,7 +292,7 @@ def test_usage_mistakes_are_one_clear_sentence(
 
 
 def test_a_wrong_extension_is_left_out_with_a_note(warehouse: Warehouse) -> None:
-    summary = warehouse.land("bundle", {"drive_hours.csv": hours(GOOD_ROW), "drive_hours.xlsx": b"PK", ".drives.csv.tmp": b""})
+    summary = warehouse.land("bundle", {"drive_hours.csv": csv_text(GOOD_ROW), "drive_hours.xlsx": b"PK", ".drives.csv.tmp": b""})
     assert len(summary.files) == 1
     assert "drive_hours.xlsx" in summary.notes[0]
 
@@ -321,7 +321,7 @@ def packed(path: Path, members: dict[str, bytes], special: dict[str, bytes] | No
 
 @pytest.mark.parametrize("name", ["a.zip", "a.tar.gz", "a.tgz"])
 def test_archives_are_read(name: str, tmp_path: Path, warehouse: Warehouse) -> None:
-    archive = packed(tmp_path / name, {"week/drive_hours.csv": hours(GOOD_ROW).encode(), "week/readme.txt": b"hello"})
+    archive = packed(tmp_path / name, {"week/drive_hours.csv": csv_text(GOOD_ROW).encode(), "week/readme.txt": b"hello"})
     summary = warehouse.land("bundle", archive)
     assert [file.file for file in summary.files] == [f"{archive}!week/drive_hours.csv"] and summary.rows_accepted == 1
     assert warehouse.land("bundle", archive).delivery_seq is None
@@ -330,7 +330,7 @@ def test_archives_are_read(name: str, tmp_path: Path, warehouse: Warehouse) -> N
 @pytest.mark.parametrize("name", ["../drives.csv", "/tmp/drives.csv", "a/../../drives.csv", "C:\\drives.csv", "..\\drives.csv"])
 @pytest.mark.parametrize("suffix", ["zip", "tar.gz"])
 def test_archive_members_that_leave_it_are_refused(name: str, suffix: str, tmp_path: Path, warehouse: Warehouse) -> None:
-    members = {"drive_hours.csv": hours(GOOD_ROW).encode(), name: b"drive_id,raid_group_id\nd1,g1\n"}
+    members = {"drive_hours.csv": csv_text(GOOD_ROW).encode(), name: b"drive_id,raid_group_id\nd1,g1\n"}
     summary = warehouse.land("bundle", packed(tmp_path / f"a.{suffix}", members))
     assert "would be written outside the archive" in (summary.unreadable[0].note or "")
     assert not warehouse.stored().height
@@ -379,7 +379,7 @@ def test_rows_are_numbered_across_blocks_and_chunks(warehouse: Warehouse, monkey
     rows[9], rows[19], rows[24] = "broken", '"2026-01-05T10:00:00Z",d20,g1,10', 'x"y'
     frame = pl.DataFrame({"drive_id": [f"d{n}" if n != 7 else None for n in range(1, 11)], "raid_group_id": ["g"] * 10})
     events = "".join(f'2026-01-05T10:{n:02d},d{n},unplug,"a\nb,""{n}"""\n\n' for n in range(1, 20))
-    files = {"drive_hours.csv": hours(*rows), "drives.parquet": frame}
+    files = {"drive_hours.csv": csv_text(*rows), "drives.parquet": frame}
     warehouse.land("bundle", {**files, "drive_events.csv": f"occurred_at,drive_id,event_type,detail\n{events}"})
     assert warehouse.rows("drive_hours", "drive_id row_no") == [(f"d{n:02}", n) for n in range(1, 31) if n not in (10, 20, 25)]
     assert warehouse.rejected("row") == [(7,), (10,), (20,), (25,)]

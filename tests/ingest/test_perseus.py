@@ -6,7 +6,7 @@ from datetime import datetime
 
 import polars as pl
 
-from tests.ingest.conftest import SHARED, Warehouse, counts, needs_shared
+from tests.ingest.conftest import SHARED, Warehouse, counts, csv_text, needs_shared
 
 HOUR = 1658149200  # 2022-07-18 13:00 UTC
 HEADER = '"ts","disk_id","throughput","latency"'
@@ -18,7 +18,7 @@ def sample(n: int, disk: str = "disk1", throughput: object = 100.5, latency: obj
 
 
 def host(lines: list[str], name: str = "2022-07-18.csv") -> dict[str, str]:
-    return {f"cluster_A/host_1/{name}": "\n".join([HEADER, *lines]) + "\n"}
+    return {f"cluster_A/host_1/{name}": csv_text(*lines, header=HEADER)}
 
 
 def test_an_hour_is_the_mean_of_its_samples(warehouse: Warehouse) -> None:

@@ -19,7 +19,7 @@ from ingest import drive_hour_files, ingest, list_deliveries
 from ingest.contract.errors import StoreError
 from ingest.contract.fleet import INGESTED_FILES, RAW, REJECTED_RECORDS, RETIRED
 from ingest.contract.values import RECORD_KINDS, TIMED
-from tests.ingest.conftest import GOOD_ROW, Warehouse, hours
+from tests.ingest.conftest import GOOD_ROW, Warehouse, csv_text
 
 
 def everything(warehouse: Warehouse) -> dict[str, str]:
@@ -34,7 +34,7 @@ def test_layout_and_schemas(warehouse: Warehouse) -> None:
     better = GOOD_ROW.replace(",10,", ",11,")
     folder = warehouse.put(
         {
-            "drive_hours.csv": hours(other_day, GOOD_ROW, better, GOOD_ROW.replace("d1", "")),
+            "drive_hours.csv": csv_text(other_day, GOOD_ROW, better, GOOD_ROW.replace("d1", "")),
             "drives.csv": "drive_id,raid_group_id,model\nd1,g1,A\nd1,g1,B\n",
             "drive_health.csv": "read_at,drive_id,attribute,raw_value\n2026-01-05T10:01,d1,a,1\n2026-01-05T10:01,d1,a,2\n",
             "drive_events.csv": "occurred_at,drive_id,event_type,slot\n2026-01-05T10:01,d1,unplug,1\n2026-01-05T10:01,d1,unplug,2\n",
@@ -68,7 +68,7 @@ def test_layout_and_schemas(warehouse: Warehouse) -> None:
 
 def test_ingesting_again_changes_nothing(warehouse: Warehouse) -> None:
     drives = "drive_id,raid_group_id\nd1,g1\n"
-    folder = warehouse.put({"a/drive_hours.csv": hours(GOOD_ROW), "drives.csv": drives, "drive_events.parquet": b"junk"})
+    folder = warehouse.put({"a/drive_hours.csv": csv_text(GOOD_ROW), "drives.csv": drives, "drive_events.parquet": b"junk"})
     warehouse.land("bundle", folder)
     before = everything(warehouse)
     for again in ([folder], [folder / "a", folder / "drives.csv"], [folder, folder], [str(folder) + "/"]):
@@ -80,21 +80,21 @@ def test_ingesting_again_changes_nothing(warehouse: Warehouse) -> None:
 
 
 def test_a_new_file_beside_known_ones_is_the_only_one_that_lands(warehouse: Warehouse) -> None:
-    folder = warehouse.put({"drive_hours_1.csv": hours(GOOD_ROW)})
+    folder = warehouse.put({"drive_hours_1.csv": csv_text(GOOD_ROW)})
     warehouse.land("bundle", folder)
-    (folder / "drive_hours_0.csv").write_text(hours(GOOD_ROW.replace("d1", "d2")))
+    (folder / "drive_hours_0.csv").write_text(csv_text(GOOD_ROW.replace("d1", "d2")))
     summary = warehouse.land("bundle", folder)
     assert [(file.status, file.file_no) for file in summary.files] == [("landed", 1), ("already landed", None)]
     assert warehouse.table("ingested_files").select("delivery_seq", "file_no").rows() == [(1, 1), (2, 1)]
     # a changed file of a known name is a new file
-    (folder / "drive_hours_1.csv").write_text(hours(GOOD_ROW.replace("d1", "d3")))
+    (folder / "drive_hours_1.csv").write_text(csv_text(GOOD_ROW.replace("d1", "d3")))
     assert warehouse.land("bundle", folder).delivery_seq == 3
 
 
 def test_a_commit_that_fails_leaves_nothing(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    warehouse.land("bundle", {"drive_hours.csv": hours(GOOD_ROW)})
+    warehouse.land("bundle", {"drive_hours.csv": csv_text(GOOD_ROW)})
     before = everything(warehouse)
-    second = warehouse.put({"drive_hours.csv": hours(GOOD_ROW.replace("d1", "d2"))})
+    second = warehouse.put({"drive_hours.csv": csv_text(GOOD_ROW.replace("d1", "d2"))})
 
     def no_space(*_: object) -> None:
         raise OSError(28, "No space left on device")
@@ -122,7 +122,7 @@ ingest("bundle", [folder], warehouse)
 
 @pytest.mark.parametrize("step", ["sync", "rename"])
 def test_a_killed_ingest_leaves_no_delivery_and_the_next_cleans_up(step: str, warehouse: Warehouse) -> None:
-    folder = warehouse.put({"drive_hours.csv": hours(GOOD_ROW)})
+    folder = warehouse.put({"drive_hours.csv": csv_text(GOOD_ROW)})
     root = Path(__file__).parents[2]
     done = subprocess.run([sys.executable, "-c", KILLED, step, str(folder), str(warehouse.path)], cwd=root, check=False)
     assert done.returncode == -9
@@ -134,7 +134,7 @@ def test_a_killed_ingest_leaves_no_delivery_and_the_next_cleans_up(step: str, wa
 
 
 def test_two_ingests_at_once_take_turns(warehouse: Warehouse) -> None:
-    folders = [warehouse.put({f"drive_hours_{n}.csv": hours(GOOD_ROW.replace(",10,", f",{n + 1},"))}) for n in range(4)]
+    folders = [warehouse.put({f"drive_hours_{n}.csv": csv_text(GOOD_ROW.replace(",10,", f",{n + 1},"))}) for n in range(4)]
     threads = [threading.Thread(target=ingest, args=("bundle", [folder], warehouse.path)) for folder in folders]
     for thread in threads:
         thread.start()
@@ -155,6 +155,6 @@ def test_folders_that_are_no_deliveries_are_ignored(warehouse: Warehouse) -> Non
 
 def test_progress_is_reported(warehouse: Warehouse) -> None:
     seen: list[tuple[str, int, int]] = []
-    ingest("bundle", [warehouse.put({"drive_hours.csv": hours(GOOD_ROW)})], warehouse.path, on_progress=lambda *step: seen.append(step))
+    ingest("bundle", [warehouse.put({"drive_hours.csv": csv_text(GOOD_ROW)})], warehouse.path, on_progress=lambda *step: seen.append(step))
     assert {phase for phase, _, _ in seen} >= {"hash", "read", "commit"}
     assert all(0 <= done <= total for _, done, total in seen)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ingest.sources.backblaze import follow
 from tests.fuzz import fuzz
-from tests.ingest.conftest import SHARED, Warehouse, counts, needs_shared
+from tests.ingest.conftest import SHARED, Warehouse, counts, csv_text, needs_shared
 
 DAYS = "date,serial_number,model,capacity_bytes,failure,smart_5_raw,smart_9_raw"
 
@@ -47,7 +47,7 @@ def test_a_tracker_may_name_its_columns_otherwise(warehouse: Warehouse) -> None:
 
 def day(of: str, *drives: str, failed: str = "", hours: int = 48) -> str:
     rows = [f"{of},{drive},M1,1000,{int(drive == failed)},,{hours}" for drive in drives]
-    return "\n".join([DAYS, *rows]) + "\n"
+    return csv_text(*rows, header=DAYS)
 
 
 def test_drives_that_disappear_come_back_or_fail_are_proxies_of_events(warehouse: Warehouse) -> None:

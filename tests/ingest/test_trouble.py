@@ -15,12 +15,11 @@ from polars.exceptions import ComputeError
 
 from ingest import StoreError, ingest, list_deliveries
 from ingest.raw.trouble import explained
-from tests.ingest.conftest import Warehouse
-from tests.ingest.conftest import hours as csv
+from tests.ingest.conftest import Warehouse, csv_text
 
 
 def rows(hours: range, latency: float = 100.0, drives: int = 3) -> str:
-    return csv(*(f"2026-01-05T{hour:02d}:00:00Z,d{drive},g1,10,5,{latency + drive},50.0" for hour in hours for drive in range(drives)))
+    return csv_text(*(f"2026-01-05T{hour:02d}:00:00Z,d{drive},g1,10,5,{latency + drive},50.0" for hour in hours for drive in range(drives)))
 
 
 @contextmanager

@@ -95,8 +95,8 @@ def test_only_hours_decisions_and_publications_are_views() -> None:
     }  # fmt: skip
 
 
-def test_marts_of_the_contracts_sums_are_as_of_the_same_hour() -> None:
-    """Made in each build or views of its files, so that the sums hold in each publication, within a day too."""
+def test_marts_in_the_contracts_sums_are_made_by_every_build() -> None:
+    """Or are views of its files: so the sums hold in each publication, within a day too."""
     summed = {name for sides in SUMS.values() for side in sides for name in re.findall(r"marts\.(\w+)", side)}
     made = {node.name: node.made for node in models_of() if node.schema == "marts"}
     assert {name: made[name] for name in summed if made[name] not in ("each_build", VIEW)} == {}

@@ -125,10 +125,10 @@ def asked(file: Path, query: str) -> list[tuple]:
         return connection.execute(query).fetchall()
 
 
-def rows(warehouse: Warehouse, query: str) -> list[dict[str, Any]]:
+def rows(warehouse: Warehouse, query: str, *given: object) -> list[dict[str, Any]]:
     """The rows of a query of what is published, by column."""
     with open_published(warehouse) as connection:
-        return fetch(connection, query)
+        return fetch(connection, query, list(given))
 
 
 def asked_soundly(file: Path, query: str) -> list[tuple]:
@@ -171,7 +171,7 @@ def study(connection: duckdb.DuckDBPyConnection, catalog: str) -> set[str]:
 def marts_differences(left: Path, *others: Path, only: Collection[str] = ()) -> list[str]:
     """Differences between the marts of a published file and those of others, row for row and both ways; [] when they are the same.
 
-    only: these relations of schema marts. The study is compared where it has been made, in all of them or in none.
+    only: these relations, which there must be. The study is compared where it has been made, in all of them or in none.
     """
     with duckdb.connect() as connection:
         connection.execute(f"attach '{left}' as one (read_only)")
@@ -185,9 +185,10 @@ def marts_differences(left: Path, *others: Path, only: Collection[str] = ()) -> 
                 return [f"relations or columns differ: {sorted(set(relations) ^ set(found))}"]
             assert study(connection, catalog) == asked, f"the study is made in only one of {left} and {other}"
         differences = []
-        for relation, columns in relations.items():
+        for relation in only or relations:
+            columns = relations[relation]
             left_out = NOT_COMPARED.get(relation, ())
-            if left_out is None or relation in ASKED - asked or (only and relation.removeprefix("marts.") not in only):
+            if left_out is None or relation in ASKED - asked:
                 continue
             listed = ", ".join(f'"{column}"' for column in columns if column not in left_out)
             for catalog, other in {"one": left, **catalogs}.items():

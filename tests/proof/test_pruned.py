@@ -32,9 +32,12 @@ from tests.reference.fleets import Fleet, Record, Records, random_fleet, write_b
 from tests.reference.reference import HOUR, compute, timezones
 from tests.reference.study import read_references, study
 
-KEPT = (
-    "fct_raid_hours", "fct_slowdown_intervals", "fct_slowdown_arrivals", "fct_drive_slowness", "fct_drive_transitions", "fct_drive_events",
-    "fct_unplug_episodes", "dim_drives", "dim_raid_groups",
+KEPT = tuple(
+    f"marts.{name}"
+    for name in (
+        "fct_raid_hours", "fct_slowdown_intervals", "fct_slowdown_arrivals", "fct_drive_slowness", "fct_drive_transitions",
+        "fct_drive_events", "fct_unplug_episodes", "dim_drives", "dim_raid_groups",
+    )
 )  # fmt: skip
 """Relations that a prune leaves exactly as they are, beside the study."""
 IS_LONG = "DRIVETAIL_FLEETS" in os.environ

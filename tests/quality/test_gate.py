@@ -17,7 +17,7 @@ import pytest
 
 from ingest import GateError, IngestSummary, drop, list_deliveries, list_quarantine, release
 from quality import Gate, write_pages
-from tests.ingest.conftest import Warehouse, counts
+from tests.ingest.conftest import Warehouse, counts, csv_text
 from tests.quality.conftest import DRIVES, NOW, START, events, fleet, inventory
 
 Files = dict[str, Any]
@@ -255,7 +255,7 @@ def test_another_source_in_the_warehouse_is_no_measure(warehouse: Warehouse) -> 
     end = int(NOW.replace(tzinfo=UTC).timestamp())
     lines = [f"{at},{disk},1000,200" for disk in ("sda", "sdb") for at in (end - 3585, end - 3570, end + 7215, end + 7230)]
     lines += [f"{end + 7215},sdc,1000,200"]
-    text = "\n".join(["ts,disk_id,throughput,latency", *lines]) + "\n"
+    text = csv_text(*lines, header="ts,disk_id,throughput,latency")
     summary = warehouse.land("perseus", {"cluster_A/host_1/2026-01-19.csv": text}, gate=Gate(warehouse.path, now=NOW))
     assert (summary.held, counts(summary)) == ([], (9, 4, 5, 0, 0))
     assert warehouse.rejected("row") == [(3,), (3,), (7,), (7,), (9,)]

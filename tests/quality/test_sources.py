@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,7 +14,7 @@ from ingest.contract.fleet import CONTRACT
 from ingest.sources import SOURCES
 from quality import Gate
 from quality.suites import load_suite
-from tests.ingest.conftest import Warehouse, hours
+from tests.ingest.conftest import Warehouse, csv_text
 
 START = datetime(2026, 1, 5, 10)
 UNIX = int(START.replace(tzinfo=UTC).timestamp())
@@ -27,10 +27,6 @@ TIMEOUT = "sd {}:0:0:0: [{}] tag#9 FAILED Result: hostbyte=DID_TIME_OUT driverby
 
 # One delivery each: sound, or else with latencies in another unit, sizes in another unit, or a clock that is ahead.
 Files = dict[str, Any]
-
-
-def table(header: str, rows: Iterable[str]) -> str:
-    return "\n".join([header, *rows]) + "\n"
 
 
 def size(is_sound: bool) -> int:
@@ -78,12 +74,12 @@ def zfs(is_sound: bool) -> Files:
 
 def sysstat(is_sound: bool) -> Files:
     rows = (f"web1;600;{START + timedelta(minutes=10)} UTC;{d};10.00;80.00;40.00;{4.0 if is_sound else 4e6}" for d in DEVICES)
-    return {"sadf.csv": table("# hostname;interval;timestamp;DEV;tps;rkB/s;wkB/s;await", rows)}
+    return {"sadf.csv": csv_text(*rows, header="# hostname;interval;timestamp;DEV;tps;rkB/s;wkB/s;await")}
 
 
 def perseus(is_sound: bool) -> Files:
     rows = (f"{UNIX + 15 * n},{device},1000,{80 if is_sound else 8e7}" for device in DEVICES for n in range(1, 4))
-    return {"cluster_A/host_1/day.csv": table("ts,disk_id,throughput,latency", rows)}
+    return {"cluster_A/host_1/day.csv": csv_text(*rows, header="ts,disk_id,throughput,latency")}
 
 
 def fio(is_sound: bool) -> Files:
@@ -119,7 +115,7 @@ def mdadm(is_sound: bool) -> Files:
 
 def mapping(is_sound: bool) -> Files:
     rows = (f"web1,{device},S{n},pool-{n // 6},{size(is_sound)}" for n, device in enumerate(DEVICES))
-    return {"mapping.csv": table("host,device,drive_id,raid_group_id,capacity_bytes", rows)}
+    return {"mapping.csv": csv_text(*rows, header="host,device,drive_id,raid_group_id,capacity_bytes")}
 
 
 def kernel_log(is_sound: bool) -> Files:
@@ -129,22 +125,22 @@ def kernel_log(is_sound: bool) -> Files:
 
 def tickets(is_sound: bool) -> Files:
     rows = (f"S{n},{at(is_sound):%Y-%m-%dT%H:%M:%S}Z,media_error,clicks" for n in range(DRIVES))
-    return {"tickets.csv": table("serial,opened_at,type,summary", rows)}
+    return {"tickets.csv": csv_text(*rows, header="serial,opened_at,type,summary")}
 
 
 def backblaze(is_sound: bool) -> Files:
     rows = (f"2026-01-05,S{n},ST4000,{size(is_sound)},{int(n == 0)},{20_000 + n}" for n in range(DRIVES))
-    return {"2026-01-05.csv": table("date,serial_number,model,capacity_bytes,failure,smart_9_raw", rows)}
+    return {"2026-01-05.csv": csv_text(*rows, header="date,serial_number,model,capacity_bytes,failure,smart_9_raw")}
 
 
 def bundle(is_sound: bool) -> Files:
     rows = (f"{START:%Y-%m-%dT%H}:00Z,S{n},g{n // 6},100,0,{4000.0 if is_sound else 4e6}," for n in range(DRIVES))
-    return {"drive_hours.csv": hours(*rows)}
+    return {"drive_hours.csv": csv_text(*rows)}
 
 
 def labels(is_sound: bool) -> Files:
     rows = (f"S{n},slow,ada,{at(is_sound):%Y-%m-%d}" for n in range(DRIVES))
-    return {"labels.csv": table("drive_id,verdict,labelled_by,labelled_on", rows)}
+    return {"labels.csv": csv_text(*rows, header="drive_id,verdict,labelled_by,labelled_on")}
 
 
 DELIVERIES: dict[str, Callable[[bool], Files]] = {source: globals()[source.replace("-", "_")] for source in SOURCES}
@@ -173,11 +169,11 @@ def test_samples_are_looked_at_beside_their_hours(warehouse: Warehouse, other: W
 def test_alias_of_another_time_is_rejected(warehouse: Warehouse) -> None:
     head = "host,device,drive_id,valid_from,valid_to"
     rows = [f"web1,{device},S{number},,2026-01-05T00:00:00Z" for number, device in enumerate(DEVICES)]
-    good = table(head, [*rows[1:], "web1,sda,S0,1970-01-02T00:00:00Z,"])
+    good = csv_text(*rows[1:], "web1,sda,S0,1970-01-02T00:00:00Z,", header=head)
     passed = warehouse.land("mapping", {"mapping.csv": good}, gate=Gate(warehouse.path))
     assert (passed.held, passed.rows_accepted) == ([], DRIVES - 1)
     assert warehouse.rejected("column value") == [("valid_from", "1970-01-02 00:00:00")]
-    same = table(head, [row.replace(f",S{number},", ",SERIAL,") for number, row in enumerate(rows)])
+    same = csv_text(*[row.replace(f",S{number},", ",SERIAL,") for number, row in enumerate(rows)], header=head)
     (held,) = warehouse.land("mapping", {"mapping.csv": same}, gate=Gate(warehouse.path)).held
     assert "Far more names than drives" in held.reasons[0] and held.reasons[0].startswith("names of drives, all: ")
 

@@ -203,7 +203,7 @@ def test_every_number_comes_with_the_sql_that_gives_it(eventful: Warehouse, even
     }  # fmt: skip
 
 
-def test_budget_tails_causes_and_changes_are_the_marts(eventful_report: Path, numbers: dict[str, Any]):
+def test_budget_tails_causes_and_changes_on_the_page_are_those_of_its_json(eventful_report: Path, numbers: dict[str, Any]):
     shown = Page(eventful_report).metrics()
     expected: dict[str, float] = {}
     for row in numbers["slo"]["rows"]:

@@ -20,11 +20,11 @@ import pytest
 from ingest import ingest
 from ingest.reading.parse import completed
 from quality import Gate
-from tests.ingest.conftest import HOURS_HEADER, Warehouse, hours
+from tests.ingest.conftest import HOURS_HEADER, Warehouse, csv_text
 from tests.ingest.test_malformed import packed, parquet_of
 
 ROW = "2026-01-05T10:00:00,{},g1,10,0,100,"
-GOOD = hours(ROW.format("d1"))
+GOOD = csv_text(ROW.format("d1"))
 DELIVERY = {"drive_hours.csv": GOOD}
 """One good row, of drive d1."""
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,7 +52,7 @@ def landed(warehouse: Warehouse) -> list[str]:
 def foreign(tmp_path: Path) -> Path:
     """A file beside the delivery that the sender would like to be read."""
     path = tmp_path / "foreign.csv"
-    path.write_text(hours(ROW.format("a-foreign-secret")))
+    path.write_text(csv_text(ROW.format("a-foreign-secret")))
     return path
 
 
@@ -83,8 +83,8 @@ def test_a_link_within_the_delivery_is_a_file_of_it(tmp_path: Path, warehouse: W
     assert warehouse.land("bundle", tmp_path / "bundle").rows_accepted == 1
 
 
-def test_a_link_to_a_folder_is_not_entered(tmp_path: Path, warehouse: Warehouse) -> None:
-    bundle, other = warehouse.put(DELIVERY), warehouse.put({"drive_hours.csv": hours(ROW.format("d2"))})
+def test_a_link_to_a_folder_is_not_entered(warehouse: Warehouse) -> None:
+    bundle, other = warehouse.put(DELIVERY), warehouse.put({"drive_hours.csv": csv_text(ROW.format("d2"))})
     (bundle / "drive_hours_of_another").symlink_to(other)
     warehouse.land("bundle", bundle)
     assert landed(warehouse) == ["d1"]

@@ -17,11 +17,11 @@ from click.testing import CliRunner
 
 from drivetail.cli import main
 from engine.build import build
-from engine.read import fetch, open_published
 from engine.warehouse import Warehouse
 from lab.tests.toleraid import plain
 from report.page.tolerance import tolerance_words
 from tests.golden import awkward_fleet, copied
+from tests.proof.support import rows
 
 pytestmark = pytest.mark.xdist_group("tolerance")
 
@@ -36,11 +36,6 @@ def said(*arguments: object, code: int = 0) -> str:
     done = CliRunner().invoke(main, [str(argument) for argument in arguments])
     assert done.exit_code == code, done.output
     return done.output
-
-
-def rows(warehouse: Warehouse, query: str) -> list[dict]:
-    with open_published(warehouse) as connection:
-        return fetch(connection, query)
 
 
 def test_a_run_is_shown_at_once_and_repeated_to_the_bit(whole: Warehouse, tmp_path: Path) -> None:
