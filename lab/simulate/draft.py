@@ -56,10 +56,10 @@ class Draft:
 
 
 def manifest(
-    parameters: Mapping[str, Any], kind: str, title: str, device: dict[str, Any], filesystems: Sequence[dict[str, Any]] = (), **more: Any
-) -> str:
-    """experiment.toml of a scenario with one device, `d`. more: other keys, and `configs`."""
-    configs = more.pop("configs")
+    parameters: Mapping[str, Any], kind: str, title: str, device: dict[str, Any], filesystems: Sequence[dict[str, Any]] = (),
+    *, configs: list[dict[str, Any]], **more: Any,
+) -> str:  # fmt: skip
+    """experiment.toml of a scenario with one device, `d`. more: other keys."""
     keys = {"experiment_id": parameters["experiment_id"], "kind": kind, "expected_runs": parameters.get("runs"), "title": title, **more}
     on = [{"device_id": "d", **filesystem} for filesystem in filesystems]
     return manifest_text(keys, devices=[{"device_id": "d", **device}], filesystems=on, configs=configs)

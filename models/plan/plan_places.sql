@@ -1,5 +1,5 @@
 -- Where inventory places each drive, and which drive each alias names, as far as either decides what a drive-hour is compared with.
--- Grain: place_type, drive_id, raid_group_id, from_hour_utc.
+-- Grain: place_type, drive_id, raid_group_id, role, from_hour_utc.
 select
     'segment' as place_type,
     drive_id, raid_group_id,

@@ -1,4 +1,4 @@
--- Description of each drive by inventory from an hour on. The end of a period alone changes none. Grain: drive_id, from_hour_utc.
+-- Description of each drive by inventory from an hour on. The end of a period alone changes no description. Grain: drive_id, from_hour_utc.
 with periods as (
     select
         *,

@@ -1,4 +1,4 @@
--- Lengths, gaps, and how far and how often drives go: hits of total by RAID group. Grain: measure, class, x, kind, cluster_id.
+-- How long slowdowns last, how soon they come back, how far and how often drives go: hits of total by RAID group. Grain: measure, class, x, kind, cluster_id.
 with intervals as (
     select kind, raid_group_id, interval_hours, count(*) as interval_count
     from {{ ref('int_slowdown_intervals') }}
