@@ -41,6 +41,7 @@ def run_demo(out: Path, drivetail: click.Command, end: date | None = None) -> No
     last = end or datetime.now(UTC).date() - timedelta(days=1)
     where = f"--warehouse {shlex.quote(str(warehouse.root))}"
     run(f"drivetail simulate --out {shlex.quote(str(fleet))} {FLEET} --end {last} {' '.join(f'--awkward {case}' for case in CASES)}")
+    say("Some of its records are bad on purpose: ingest rejects each with file, row, column and value, and keeps the others")
     run(f"drivetail ingest bundle {shlex.quote(str(fleet))} {where}")
     run(f"drivetail build {where}")
     ((swapped, swapped_at),) = (
