@@ -30,11 +30,12 @@ def source_columns() -> dict[str, dict[str, str]]:
     """Columns and types of what is kept of bundles and of runs of ToleRAID, by its name in SQL (models/_sources.yml)."""
     import polars as pl
 
+    from ingest.contract.fleet import SQL_TYPES
     from lab import kept
-    from lab.contract import COUNT, FILES, FLAG, MANIFEST, REAL, TEXT, TIME
+    from lab.contract import COUNT, FILES, MANIFEST, REAL, TEXT
     from lab.tools import tables
 
-    types = {TEXT: "varchar", COUNT: "bigint", REAL: "double", TIME: "timestamp", FLAG: "boolean", pl.List(REAL): "double[]"}
+    types = {**SQL_TYPES, pl.List(REAL): "double[]"}
     keys = {"experiment_id": TEXT, "delivery_seq": COUNT}
     found = {f"lab_raw.{table}": {**keys, "revision": COUNT, **columns} for table, columns in MANIFEST.items()}
     found["lab_raw.files"] = {**keys, **FILES}

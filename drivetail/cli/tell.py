@@ -47,8 +47,9 @@ def alerts(warehouse: Warehouse, is_new: bool, is_notifying: bool, is_hosts: boo
         return
 
     def tell(found: list[Alert]) -> None:
-        shown = render_alerts(found, with_all=is_all) if found else "No new alert" if is_new else "No open alert"
-        say_rows(output, [alert.to_row(with_lists=output == "json") for alert in found], lambda rows: shown)
+        rows = [alert.to_row(with_lists=output == "json") for alert in found]
+        none = "No new alert" if is_new else "No open alert"
+        say_rows(output, rows, lambda _: render_alerts(found, with_all=is_all) if found else none)
         sys.stdout.flush()  # what could not be written all is new again
 
     found = new_alerts(warehouse, tell) if is_new else open_alerts(warehouse, with_all=is_all)

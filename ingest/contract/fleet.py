@@ -218,14 +218,14 @@ INGESTED_FILES: dict[str, pl.DataType] = {
 }
 
 
-_SQL_TYPES: dict[pl.DataType, str] = {TEXT: "string", COUNT: "bigint", REAL: "double", DAY: "date", TIME: "timestamp", FLAG: "boolean"}
+SQL_TYPES: dict[pl.DataType, str] = {TEXT: "string", COUNT: "bigint", REAL: "double", DAY: "date", TIME: "timestamp", FLAG: "boolean"}
 _TABLES: dict[str, dict[str, pl.DataType]] = {
     **{kind: {**RAW[kind], **IDENTITY[kind]} for kind in RAW_KINDS},
     **{f"retired_{kind}": RETIRED[kind] for kind in RAW_KINDS},
     "rejected_records": REJECTED_RECORDS,
     "ingested_files": INGESTED_FILES,
 }
-COLUMNS_OF_RAW = {f"raw.{table}": {name: _SQL_TYPES[kind] for name, kind in columns.items()} for table, columns in _TABLES.items()}
+COLUMNS_OF_RAW = {f"raw.{table}": {name: SQL_TYPES[kind] for name, kind in columns.items()} for table, columns in _TABLES.items()}
 """Columns of every raw table, with their SQL types."""
 
 

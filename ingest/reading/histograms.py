@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from ingest.reading.parse import completed
+from ingest.reading.parse import HOUR_US, completed
 
 MAX_GAP_SECONDS = 3600
 """Counts further apart say too little of which hour the I/Os were in."""
@@ -31,7 +31,7 @@ def drive_latencies(counts: pl.DataFrame) -> pl.DataFrame:
     )
     whole = steps.filter(pl.col("more").min().over(place) >= 0, pl.col("seconds").is_between(0, MAX_GAP_SECONDS, closed="right"))
     # an instant on the hour ends the hour before
-    hour = ((pl.col("at") - 1e-6) // 3600 * 3_600_000_000).cast(pl.Int64).cast(pl.Datetime("us"))
+    hour = ((pl.col("at") - 1e-6) // 3600 * HOUR_US).cast(pl.Int64).cast(pl.Datetime("us"))
     by_hour = whole.filter(pl.col("more") > 0).with_columns(hour.alias("hour_utc")).sort(*place, "upper_us")
     rows = by_hour.group_by("host", "device", "hour_utc", "upper_us", maintain_order=True).agg(
         pl.col("more").sum().alias("io_count"),

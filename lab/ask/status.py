@@ -6,7 +6,7 @@ from typing import Any
 
 import duckdb
 
-from drivetail.console import block, facts, table
+from drivetail.console import block, table
 from engine.read import QueryError, Row, fetch, publication_of
 from engine.warehouse import Warehouse
 from lab.generations import latest_generation
@@ -139,4 +139,4 @@ def _experiment(each: Row) -> str:
         f"{row['file']}: {counted_noun(row['lines_rejected'], 'line')} did not parse; first: {row['first_rejected']!r}"
         for row in each["rejected_lines"]
     ]
-    return block(each["experiment_id"], facts(parts), refused, *lines, *missing)
+    return block(each["experiment_id"], parts, refused, *lines, *missing)

@@ -31,7 +31,7 @@ class LabGroup(click.Group):
         except BrokenPipeError:
             raise
         except OSError as error:
-            raise os_failure(error, "lab") from error
+            raise os_failure(error, str(ctx.info_name)) from error
 
 
 @click.group(cls=LabGroup)

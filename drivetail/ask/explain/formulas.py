@@ -25,7 +25,7 @@ def latency_block(hour: DriveHour) -> str:
     """Coverage, the merge of the two directions, and the size of an I/O."""
     live, latency = hour.live, hour.measured["latency_us"]
     if latency is None:
-        merged = "none: no I/O, or none is known"
+        merged = "none: the drive did no I/O, or its latency is unknown"
     elif live["read_ios"] is None or live["write_ios"] is None:
         merged = f"latency_us = {num(latency)} us, delivered merged"
     else:
@@ -81,7 +81,7 @@ def _over_median(hour: DriveHour, name: str, measure: str, unit: str, reason: st
         return f"none, low_coverage: {REASONS['low_coverage']}"
     if reason:
         return f"none, {reason}"
-    return "none: it has no such I/O, or none is known" if value is None else "none: too few peers have one, or their median is 0"
+    return "none: the drive has no such value" if value is None else "none: too few peers have such a value, or their median is 0"
 
 
 def raid_hour_block(hour: DriveHour) -> str:
@@ -89,13 +89,12 @@ def raid_hour_block(hour: DriveHour) -> str:
     now, before = hour.raid_hour, hour.raid_hour_before
     if not now["is_valid"]:
         return block("The RAID-hour", "not valid: it has no row in fct_raid_hours")
-    is_after_valid = before is not None and before["is_valid"]
-    if now["rio_degradation"] is not None and before is not None:
-        rio = f"{num(before['raid_io_count'])} I/Os the hour before / {num(now['raid_io_count'])} = {num(now['rio_degradation'])}"
-    elif not is_after_valid:
-        rio = "none: the hour before is not valid"
-    else:
+    if before is None or not before["is_valid"]:
+        before, rio = None, "none: the hour before is not valid"
+    elif now["rio_degradation"] is None:
         rio = "none: an I/O count is unknown or 0, or the drives with enough coverage are not those of the hour before"
+    else:
+        rio = f"{num(before['raid_io_count'])} I/Os the hour before / {num(now['raid_io_count'])} = {num(now['rio_degradation'])}"
     key = [hour.group, hour.at]
     (tail,) = fetch(hour.connection, "select * from marts.fct_raid_hours where raid_group_id = ? and hour_utc = ?", key)
     is_tail, is_mild = ("yes" if tail[flag] else "no" for flag in ("is_tail_hour", "is_tail_hour_15"))
@@ -109,6 +108,6 @@ def raid_hour_block(hour: DriveHour) -> str:
             ("I/Os", num(now["raid_io_count"])),
             ("RIO degradation", rio),
             ("transition", now["transition"] or "none: the hour before is not valid"),
-            ("tail 1 before", num(before["tail_1"]) if before is not None and is_after_valid else None),
+            ("tail 1 before", before and num(before["tail_1"])),
         ],
     )
