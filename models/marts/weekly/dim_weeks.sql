@@ -2,13 +2,13 @@
 -- ISO weeks (UTC) with a valid RAID-hour, and how far they have been observed; none that was pruned. Grain: week_utc.
 with weeks as (
     select
-        cast(date_trunc('week', hour_utc) as timestamp) as week_utc,
-        min(hour_utc) as first_hour_utc,
-        max(hour_utc) as last_hour_utc,
-        count(*) as raid_hours
-    from {{ ref('fct_raid_hours') }}
-    where {{ is_whole_week('hour_utc') }}
-    group by cast(date_trunc('week', hour_utc) as timestamp)
+        cast(date_trunc('week', day_utc) as timestamp) as week_utc,
+        min(first_hour_utc) as first_hour_utc,
+        max(last_hour_utc) as last_hour_utc,
+        cast(sum(raid_hours) as bigint) as raid_hours
+    from {{ ref('int_raid_group_days') }}
+    where raid_hours > 0 and {{ is_whole_week('day_utc') }}
+    group by cast(date_trunc('week', day_utc) as timestamp)
 )
 
 select
