@@ -6,11 +6,18 @@ with degrees as (
     select 'mild' as degree
 ),
 
+-- one window for all, which DuckDB sorts once: a drive has one row an hour, so what follows in its RAID group is its next row, or nothing
 drive_hours as (
     select
         *,
         -- the store holds the hour after every mildly slow one, so a missing successor means it had no slowdown
-        lead(hour_utc) over (partition by drive_id, raid_group_id order by hour_utc) as next_hour_utc
+        lead(hour_utc) over (partition by drive_id order by hour_utc) as next_hour_utc,
+        lead(raid_group_id) over (partition by drive_id order by hour_utc) as next_raid_group_id,
+{%- for degree in ('slow', 'mild') %}
+        sum(case when is_{{ degree }} and not coalesce(was_{{ degree }}, false) then 1 else 0 end) over (
+            partition by drive_id order by hour_utc rows between unbounded preceding and current row
+        ) as {{ degree }}_number{{ "," if not loop.last }}
+{%- endfor %}
     from {{ ref('int_drive_hours__slow') }}
 ),
 
@@ -20,19 +27,15 @@ slow_hours as (
         degrees.degree,
         case degrees.degree when 'slow' then drive_hours.slow_at else drive_hours.mild_at end as threshold,
         case degrees.degree when 'slow' then drive_hours.was_slow else drive_hours.was_mild end as was_slow,
-        coalesce(drive_hours.next_hour_utc = drive_hours.hour_utc + interval 1 hour, false) as is_followed
+        case degrees.degree when 'slow' then drive_hours.slow_number else drive_hours.mild_number end as interval_number,
+        coalesce(
+            drive_hours.next_raid_group_id = drive_hours.raid_group_id
+            and drive_hours.next_hour_utc = drive_hours.hour_utc + interval 1 hour,
+            false
+        ) as is_followed
     from drive_hours
     cross join degrees
     where case degrees.degree when 'slow' then drive_hours.is_slow else drive_hours.is_mild end
-),
-
-numbered as (
-    select
-        *,
-        sum(case when was_slow then 0 else 1 end) over (
-            partition by drive_id, degree order by hour_utc rows between unbounded preceding and current row
-        ) as interval_number
-    from slow_hours
 ),
 
 intervals as (
@@ -49,7 +52,7 @@ intervals as (
         {{ mean_of_group('slowdown') }} as mean_slowdown,
         max(case when was_slow is null then 1 else 0 end) = 1 as is_left_censored,
         max_by(is_followed, hour_utc) = false as is_right_censored
-    from numbered
+    from slow_hours
     group by drive_id, degree, interval_number
 ),
 
