@@ -95,6 +95,8 @@ LARGE = 9000
 """Groups of large I/Os are a stratum of their own."""
 NOISIEST: dict[Kind, float] = {"disk": 7.5, "ssd": math.inf}
 """No group's hourly latency noise is more than this times the median group's."""
+NOISIEST_LARGE_IO = 100.0
+"""The same of groups of large I/Os, whose noise has no shape beyond: the rarest would have latencies of 1e37 us."""
 SWAPPED_SHARE: dict[Kind, float] = {"disk": 1 / 30, "ssd": 1 / 12}
 """Drives swapped in at some time since the group was built."""
 LARGE_IO_DRIVE_SHARE: dict[Kind, float] = {"disk": 0.35, "ssd": 0.15}
@@ -282,7 +284,7 @@ def make_group(kind: Kind, ordinal: int, place: int, p: KindParameters, dealer: 
     group.host = f"{SITES[group.site][0]}-{kind}-h{place // 4:05d}"
     # clients that read and write large pieces have steady drives
     noise = (
-        LARGE_IO_NOISE[kind] * math.exp(LARGE_IO_NOISE_SIGMA[kind] * normal(dealer.deal(Trait.NOISE, LARGE)[0]))
+        min(LARGE_IO_NOISE[kind] * math.exp(LARGE_IO_NOISE_SIGMA[kind] * normal(dealer.deal(Trait.NOISE, LARGE)[0])), NOISIEST_LARGE_IO)
         if has_large_io
         else min(math.exp(p.hour_latency_group_sigma * normal(dealer.deal(Trait.NOISE, stratum)[0])), NOISIEST[kind])
     )
