@@ -1,5 +1,5 @@
 {#- Whole nanoseconds of a latency, rounded half up, as a double: exact up to 104 days. -#}
-{% macro nanoseconds(latency_us) %}cast(floor(({{ latency_us }}) * 1000 + 0.5) as double){% endmacro %}
+{% macro nanoseconds(latency_us) %}cast({{ whole('(' ~ latency_us ~ ') * 1000 + 0.5') }} as double){% endmacro %}
 
 {#- Exactly 1.5, 2 or 3 times the median in whole nanoseconds: firmware that throttles answers in steps of its timer. Most latencies are
     far below, which one comparison shows: what is at least 1.5 medians in whole nanoseconds is at least 1.5 of them less 1.25 ns. -#}

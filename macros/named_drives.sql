@@ -93,8 +93,13 @@ hosts_rows as (
 {#- A sum of counts; what is partly unknown is unknown. -#}
 {% macro sum_where_all(value) %}case when count({{ value }}) = count(*) then cast(sum({{ value }}) as bigint) end{% endmacro %}
 
-{#- The mean of a latency over I/Os, summed in whole nanoseconds: the same in any order of the rows. -#}
+{#- The mean of a latency over I/Os, summed in whole nanoseconds: the same in any order of the rows. What no decimal holds is cut to 1e36. -#}
 {% macro mean_by_ios(latency_us, ios) -%}
-cast(sum(cast(floor({{ latency_us }} * {{ ios }} * 1000 + 0.5) as decimal(38, 0))) as double)
+cast(sum(
+            case
+                when {{ latency_us }} * {{ ios }} >= 1e33 then cast({{ 10 ** 36 }} as decimal(38, 0))
+                else cast({{ whole(latency_us ~ ' * ' ~ ios ~ ' * 1000 + 0.5') }} as decimal(38, 0))
+            end
+        ) as double)
         / nullif(cast(sum(case when {{ latency_us }} is not null then {{ ios }} end) as double), 0.0) / 1000
 {%- endmacro %}

@@ -106,7 +106,7 @@ risen as (
         case
             when latency_us > fence_us
                 then cast(
-                    greatest(1.0, least(floor((latency_us - fence_us) / iqr_latency_us), cast({{ zfs_greatest_rise }} as double))) as bigint
+                    greatest(1.0, floor(least((latency_us - fence_us) / iqr_latency_us, cast({{ zfs_greatest_rise }} as double)))) as bigint
                 )
         end as sit_out_rise
     from fences
