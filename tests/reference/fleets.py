@@ -364,7 +364,7 @@ class Maker:
         latency = self._base_latency(group) * drive.factor
         if mode == "rough":
             # a broken counter gives what no clock can have measured, and Spark's bigint does not hold in nanoseconds
-            return self.rng.choice((1e10, 1e16)) if self.chance(0.02) else latency * self.rng.uniform(0.7, 1.6)
+            return self.rng.choice((1e10, 9.5e15)) if self.chance(0.02) else latency * self.rng.uniform(0.7, 1.6)
         if mode == "zero":
             return 0.0 if self.chance(0.75) else latency
         return latency if self.chance(0.75) or drive.usual > 1.0 else max(0.0, latency + self.rng.choice((-STEP, STEP)))
