@@ -1,6 +1,6 @@
 {#- Whole nanoseconds, no more than a thousand seconds: no mean latency is that long. Null of null, which least() would make the cap. -#}
 {% macro capped_nanoseconds(latency_us) -%}
-    case when {{ latency_us }} > 1e9 then 1e12 else {{ nanoseconds(latency_us) }} end
+    case when {{ latency_us }} > 1e9 then 1e12 else cast(floor(({{ latency_us }}) * 1000 + 0.5) as double) end
 {%- endmacro %}
 
 {#- More than `sigma_multiple` standard deviations above the mean, in whole numbers: of n drives n * x - sum is n times the distance from
