@@ -177,6 +177,7 @@ def marts_differences(left: Path, *others: Path, only: Collection[str] = ()) -> 
         connection.execute(f"attach '{left}' as one (read_only)")
         relations = marts(connection, "one")
         asked = study(connection, "one")
+        not_made = ASKED - asked
         assert "marts.fct_drive_hours" in relations, f"{left} has no marts"
         catalogs = {f"other_{number}": other for number, other in enumerate(others)}
         for catalog, other in catalogs.items():
@@ -188,7 +189,7 @@ def marts_differences(left: Path, *others: Path, only: Collection[str] = ()) -> 
         for relation in only or relations:
             columns = relations[relation]
             left_out = NOT_COMPARED.get(relation, ())
-            if left_out is None or relation in ASKED - asked:
+            if left_out is None or relation in not_made:
                 continue
             listed = ", ".join(f'"{column}"' for column in columns if column not in left_out)
             for catalog, other in {"one": left, **catalogs}.items():

@@ -363,7 +363,7 @@ class Maker:
     def _latency(self, drive: Drive, group: str, mode: str) -> float:
         latency = self._base_latency(group) * drive.factor
         if mode == "rough":
-            # a broken counter gives what no clock can have measured, and Spark's bigint does not hold in nanoseconds
+            # a broken counter reports impossible latencies; in nanoseconds the larger one overflows a bigint
             return self.rng.choice((1e10, 9.5e15)) if self.chance(0.02) else latency * self.rng.uniform(0.7, 1.6)
         if mode == "zero":
             return 0.0 if self.chance(0.75) else latency

@@ -81,7 +81,9 @@ def _over_median(hour: DriveHour, name: str, measure: str, unit: str, reason: st
         return f"none, low_coverage: {REASONS['low_coverage']}"
     if reason:
         return f"none, {reason}"
-    return "none: the drive has no such value" if value is None else "none: too few peers have such a value, or their median is 0"
+    if value is None:
+        return f"none: the drive has no {measure} in this hour"
+    return f"none: too few peers have {measure} in this hour, or their median is 0"
 
 
 def raid_hour_block(hour: DriveHour) -> str:

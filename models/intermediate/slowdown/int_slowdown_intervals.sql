@@ -6,7 +6,7 @@ with degrees as (
     select 'mild' as degree
 ),
 
--- one window for all, which DuckDB sorts once: a drive has one row an hour, so what follows in its RAID group is its next row, or nothing
+-- one window, so that DuckDB sorts once. A drive has one row per hour: if its RAID group's next hour is there, it is the drive's next row
 drive_hours as (
     select
         *,
