@@ -201,6 +201,7 @@ class Maker:
         # draws that came later than the others, of their own so that a seed still means the same fleet
         self.later_rng = random.Random(f"alerts {seed}")
         self.place_rng = random.Random(f"places {seed}")
+        self.broken_rng = random.Random(f"broken {seed}")
         rng = self.rng
         self.group_specs = self._group_specs()
         width = sum(spec["width"] for spec in self.group_specs)
@@ -363,8 +364,9 @@ class Maker:
     def _latency(self, drive: Drive, group: str, mode: str) -> float:
         latency = self._base_latency(group) * drive.factor
         if mode == "rough":
+            latency *= self.rng.uniform(0.7, 1.6)
             # a broken counter reports impossible latencies; in nanoseconds the larger one overflows a bigint
-            return self.rng.choice((1e10, 9.5e15)) if self.chance(0.02) else latency * self.rng.uniform(0.7, 1.6)
+            return self.broken_rng.choice((1e10, 9.5e15)) if self.broken_rng.random() < 0.02 else latency
         if mode == "zero":
             return 0.0 if self.chance(0.75) else latency
         return latency if self.chance(0.75) or drive.usual > 1.0 else max(0.0, latency + self.rng.choice((-STEP, STEP)))
