@@ -47,6 +47,9 @@ written: DuckDB guesses the rows of Parquet files from a few of them, and would 
 IN_MEMORY = "in_memory"
 """The attached database of tables that live no longer than a build: each makes them again, and a file would only cost time."""
 
+DRIVES_OF_A_PART = 100_000
+"""For how many drives at a time a relation with `parts_by` is made: DuckDB keeps the state of every group until a statement ends."""
+
 STATE = """
 create schema if not exists state;
 create table if not exists state.finished_deliveries (delivery_seq bigint primary key, digest varchar not null);
@@ -196,6 +199,13 @@ class Executor:
         elif node.made in (WITH_DAYS, EACH_BUILD) and node.relation in self.models.by_relation:
             self._execute(node, f"create or replace table {IN_MEMORY}.main.{node.name} as {self.sql_of(node)}")
             self._replace(node, "view", f"select * from {IN_MEMORY}.main.{node.name}")
+        elif "parts_by" in node.meta:
+            (drives,) = self.connection.execute("select count(*) from intermediate.int_drives").fetchone() or (0,)
+            step = (1 << 64) // (1 + drives // DRIVES_OF_A_PART)
+            rows = f"select * from ({self.sql_of(node)}) where hash({node.meta['parts_by']})"
+            for first in range(0, 1 << 64, step):  # a range is asked of the files, `%` of what has been made
+                part = f"{rows} between {first}::ubigint and {min(first + step, 1 << 64) - 1}::ubigint"
+                self._execute(node, f"insert into {node.relation} {part}") if first else self._replace(node, "table", part)
         else:
             self._replace(node, "view" if node.made == VIEW else "table", self.sql_of(node))
 

@@ -98,3 +98,12 @@ def test_a_command_that_publishes_makes_what_was_left(week: tuple[Warehouse, pl.
     build(warehouse, daily=False)
     publish_store(warehouse)
     assert built(warehouse) is not None and as_of(warehouse)[1] == SUNDAY + timedelta(hours=23)
+
+
+def test_a_relation_made_in_parts_equals_the_whole(week: tuple[Warehouse, pl.DataFrame], monkeypatch: pytest.MonkeyPatch) -> None:
+    warehouse, _ = week
+    whole = build(warehouse, daily=True).publication
+    monkeypatch.setattr("engine.execute.DRIVES_OF_A_PART", 3)
+    in_parts = build(warehouse, daily=True).publication
+    assert whole != in_parts
+    assert marts_differences(whole.path, in_parts.path, only=["marts.fct_drive_slowness"]) == []
