@@ -41,8 +41,7 @@ PARQUET = "format parquet, compression zstd, compression_level 1, dictionary_siz
 
 AS_WRITTEN = "build_side_probe_side"
 """A step of DuckDB's planning that is left out where days are computed. The right side of a join is held in memory, as the models are
-written: DuckDB guesses the rows of Parquet files from a few of them, and would hold a day's 12 million wide rows instead of its RAID-hours.
-"""
+written: DuckDB guesses the rows of Parquet files from a few of them, and would hold a day's 12 million wide rows, not its RAID-hours."""
 
 IN_MEMORY = "in_memory"
 """The attached database of tables that live no longer than a build: each makes them again, and a file would only cost time."""
@@ -201,11 +200,12 @@ class Executor:
             self._replace(node, "view", f"select * from {IN_MEMORY}.main.{node.name}")
         elif "parts_by" in node.meta:
             (drives,) = self.connection.execute("select count(*) from intermediate.int_drives").fetchone() or (0,)
-            step = (1 << 64) // (1 + drives // DRIVES_OF_A_PART)
-            rows = f"select * from ({self.sql_of(node)}) where hash({node.meta['parts_by']})"
-            for first in range(0, 1 << 64, step):  # a range is asked of the files, `%` of what has been made
-                part = f"{rows} between {first}::ubigint and {min(first + step, 1 << 64) - 1}::ubigint"
-                self._execute(node, f"insert into {node.relation} {part}") if first else self._replace(node, "table", part)
+            step = ((1 << 64) - 1) // (1 + drives // DRIVES_OF_A_PART) + 1
+            rows = f"select * from ({self.sql_of(node)})"
+            self._replace(node, "table", f"{rows} limit 0")
+            for first in range(0, 1 << 64, step):  # DuckDB filters the files by a range of hashes, but not by a remainder
+                is_of_part = f"hash({node.meta['parts_by']}) between {first}::ubigint and {min(first + step, 1 << 64) - 1}::ubigint"
+                self._execute(node, f"insert into {node.relation} {rows} where {is_of_part}")
         else:
             self._replace(node, "view" if node.made == VIEW else "table", self.sql_of(node))
 

@@ -1,4 +1,5 @@
-{#- Whole nanoseconds, no more than a thousand seconds: no mean latency is that long. Null of null, which least() would make the cap. -#}
+{#- Whole nanoseconds, no more than a thousand seconds: no mean latency is that long. Null of null, which least() would make the cap.
+    Below the cap no floor() overflows, so this does without nanoseconds() and its guard: it is on the path of every hour. -#}
 {% macro capped_nanoseconds(latency_us) -%}
     case when {{ latency_us }} > 1e9 then 1e12 else cast(floor(({{ latency_us }}) * 1000 + 0.5) as double) end
 {%- endmacro %}
