@@ -504,7 +504,8 @@ class Build:
             self.warehouse.note("each_day")
             self.connection.execute("delete from state.made_of")
             by_week = [node for node in all_nodes if node.made == EACH_DAY and node.week_column] if before == [now] else []
-            self._remake_weeks(by_week)
+            for node in by_week:
+                self.executor.make_weeks(node, "state.days_not_in_marts")
             self.note_made(by_week, publication_id)
             self._make([node for node in all_nodes if node.made == EACH_DAY and node not in by_week], publication_id)
         if is_made:
@@ -569,24 +570,6 @@ class Build:
         """Changes when what is stored does."""
         query = "select max(delivery_seq), count(*) from state.finished_deliveries"
         return f"{self.connection.execute(query).fetchall()} {self.horizon} {self.version}"
-
-    def _remake_weeks(self, nodes: Iterable[Node]) -> None:
-        """Make the weeks again that a day has changed in, of relations whose weeks know nothing of each other but what lies before them."""
-
-        def weeks_of(query: str) -> dict[date, date]:
-            days = (day for (day,) in self.connection.execute(query).fetchall())
-            return {day: day - timedelta(days=day.weekday()) for day in days}
-
-        stored = weeks_of("select distinct day_utc from plan.files")
-        changed = set(weeks_of("select day_utc from state.days_not_in_marts").values())
-        for look_back in sorted({node.look_back for node in nodes}):
-            weeks = {week + timedelta(weeks=after) for week in changed for after in range(look_back + 1)}
-            reach = {week - timedelta(weeks=before) for week in weeks for before in range(look_back + 1)}
-            self.executor.show_store([day for day, week in stored.items() if week in reach])
-            for node in nodes:
-                if node.look_back == look_back:
-                    self.executor.remake_weeks(node, weeks)
-        self.executor.show_store()
 
     def note_made(self, nodes: Iterable[Node], publication_id: str) -> None:
         """Write down as of which hour relations were made."""

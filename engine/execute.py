@@ -10,7 +10,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +47,7 @@ IN_MEMORY = "in_memory"
 """The attached database of tables that live no longer than a build: each makes them again, and a file would only cost time."""
 
 DRIVES_OF_A_PART = 100_000
-"""For how many drives at a time a relation with `parts_by` is made: DuckDB keeps the state of every group until a statement ends."""
+"""Drives whose four weeks are read at a time, where DuckDB keeps a state of each group, or each value, until a statement ends."""
 
 STATE = """
 create schema if not exists state;
@@ -199,13 +199,15 @@ class Executor:
             self._execute(node, f"create or replace table {IN_MEMORY}.main.{node.name} as {self.sql_of(node)}")
             self._replace(node, "view", f"select * from {IN_MEMORY}.main.{node.name}")
         elif "parts_by" in node.meta:
-            (drives,) = self.connection.execute("select count(*) from intermediate.int_drives").fetchone() or (0,)
-            step = ((1 << 64) - 1) // (1 + drives // DRIVES_OF_A_PART) + 1
+            step = ((1 << 64) - 1) // (1 + self._drive_count() // DRIVES_OF_A_PART) + 1
             rows = f"select * from ({self.sql_of(node)})"
             self._replace(node, "table", f"{rows} limit 0")
             for first in range(0, 1 << 64, step):  # DuckDB filters the files by a range of hashes, but not by a remainder
                 is_of_part = f"hash({node.meta['parts_by']}) between {first}::ubigint and {min(first + step, 1 << 64) - 1}::ubigint"
                 self._execute(node, f"insert into {node.relation} {rows} where {is_of_part}")
+        elif node.week_column:
+            self._replace(node, "table", f"select * from ({self.sql_of(node)}) limit 0")
+            self.make_weeks(node, "plan.files")
         else:
             self._replace(node, "view" if node.made == VIEW else "table", self.sql_of(node))
 
@@ -220,15 +222,29 @@ class Executor:
             self.connection.execute(f"drop {other} {node.relation}")
             self._execute(node, f"create {kind} {node.relation} as {sql}")
 
-    def remake_weeks(self, node: Node, weeks: Collection[date]) -> None:
-        """Make the rows of some weeks again, of a relation whose weeks know nothing of each other."""
-        assert node.week_column is not None
-        listed = ", ".join(f"date '{week}'" for week in sorted(weeks))
-        is_of_them = f"cast(date_trunc('week', {node.week_column}) as date) in ({listed})"
-        self.connection.execute("begin")
-        self._execute(node, f"delete from {node.relation} where {is_of_them}")
-        self._execute(node, f"insert into {node.relation} by name select * from ({self.sql_of(node)}) where {is_of_them}")
-        self.connection.execute("commit")
+    def make_weeks(self, node: Node, days: str) -> None:
+        """Make the weeks of a relation again that days of a table touch, some at a time: a statement sees no days but those that it needs."""
+
+        def weeks_of(table: str) -> dict[date, date]:
+            return dict(self.connection.execute(f"select distinct day_utc, date_trunc('week', day_utc)::date from {table}").fetchall())
+
+        def is_of(weeks: Iterable[date]) -> str:
+            return f"list_contains({[str(week) for week in weeks]}::date[], cast(date_trunc('week', {node.week_column}) as date))"
+
+        stored = weeks_of("plan.files")
+        touched = {week + timedelta(weeks=after) for week in weeks_of(days).values() for after in range(node.look_back + 1)}
+        self._execute(node, f"delete from {node.relation} where {is_of(touched)}")
+        weeks = sorted(touched & set(stored.values()))
+        names = [parent.split(".")[1] for parent in self.models.above(node.parents)]
+        step = node.look_back + max(1, 4 * DRIVES_OF_A_PART // (1 + self._drive_count()))
+        for part in (weeks[first : first + step] for first in range(0, len(weeks), step)):
+            reach = {week - timedelta(weeks=before) for week in part for before in range(node.look_back + 1)}
+            self.show_store([day for day, week in stored.items() if week in reach], names)
+            self._execute(node, f"insert into {node.relation} by name select * from ({self.sql_of(node)}) where {is_of(part)}")
+        self.show_store(names=names)
+
+    def _drive_count(self) -> int:
+        return int(self.connection.execute("select count(*) from intermediate.int_drives").fetchall()[0][0])
 
     @contextmanager
     def computing(self, nodes: Iterable[Node], days: Sequence[date]) -> Iterator[None]:

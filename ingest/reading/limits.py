@@ -15,7 +15,7 @@ SUSPECT_EXPANSION = 50
 LEAST_ROW_BYTES = 24
 
 
-MEMORY_LIMIT = "4GB"
+MEMORY_LIMIT = "3.5GB"
 """Memory of one process, where DRIVETAIL_MEMORY_LIMIT names no other."""
 _UNITS = {
     **dict.fromkeys(("", "b", "byte", "bytes"), 1),

@@ -1,42 +1,49 @@
 {{ config(meta={'by_week': {'column': 'hour_utc', 'look_back': 4}}) }}
 -- RAID-hours in which the whole group was slow: against its own past, or by as many slow drives as slowdowns can show.
--- Joins, not windows: a query of one week then reads five weeks only. Grain: raid_group_id, hour_utc.
+-- Grain: raid_group_id, hour_utc.
+{%- set past -%}
+    partition by raid_hours.raid_group_id, raid_hours.day_of_week, raid_hours.hour_of_day order by raid_hours.hour_utc
+    range between interval {{ 7 * var('group_past_weeks') }} day preceding and interval 7 day preceding
+{%- endset %}
 with raid_hours as (
-    select raid_group_id, hour_utc, median_latency_us, reporting_drive_count, slow_drive_count, tail_1
-    from {{ ref('int_raid_hours') }}
+    select
+        raid_group_id, hour_utc, median_latency_us, reporting_drive_count, slow_drive_count, tail_1,
+        dayofweek(hour_utc) as day_of_week,
+        hour(hour_utc) as hour_of_day,
+        {{ is_most_of_its_drives('int_raid_hours') }} as is_most_of_its_drives
+    from {{ ref('int_raid_hours') }} as int_raid_hours
     where is_valid
 ),
 
-past_hours as (
-{%- for week in range(1, var('group_past_weeks') + 1) %}
-    select raid_group_id, hour_utc + interval {{ 7 * week }} day as hour_utc, median_latency_us from raid_hours{{ "\n    union all" if not loop.last }}
-{%- endfor %}
-),
-
-usual as (
-    select raid_group_id, hour_utc, {{ median_of_group('median_latency_us') }} as usual_median_latency_us, count(*) as past_week_count
-    from past_hours
-    group by raid_group_id, hour_utc
+-- a median over the past of every hour takes more memory than there is: an hour far above its past is far above the least of it
+suspect_slots as (
+    select raid_group_id, day_of_week, hour_of_day
+    from raid_hours
+    group by raid_group_id, day_of_week, hour_of_day
+    having max(median_latency_us) / min(median_latency_us) >= {{ var('group_slowdown') }}
+        or count(case when is_most_of_its_drives then 1 end) > 0
 ),
 
 judged as (
     select
         raid_hours.*,
-        usual.usual_median_latency_us,
-        coalesce(usual.past_week_count, 0) as past_week_count,
-        raid_hours.median_latency_us / usual.usual_median_latency_us as group_slowdown,
-        {{ is_most_of_its_drives('raid_hours') }} as is_most_of_its_drives
+        {{ median_of_group('raid_hours.median_latency_us', past) }} as usual_median_latency_us,
+        count(*) over ({{ past }}) as past_week_count
     from raid_hours
-    left join usual on raid_hours.raid_group_id = usual.raid_group_id and raid_hours.hour_utc = usual.hour_utc
+    inner join suspect_slots
+        on raid_hours.raid_group_id = suspect_slots.raid_group_id
+        and raid_hours.day_of_week = suspect_slots.day_of_week
+        and raid_hours.hour_of_day = suspect_slots.hour_of_day
 )
 
 select
     judged.raid_group_id, judged.hour_utc,
     coalesce(raid_groups.kind, 'unknown') as kind,
-    judged.median_latency_us, judged.usual_median_latency_us, judged.past_week_count, judged.group_slowdown, judged.reporting_drive_count,
-    judged.slow_drive_count, judged.tail_1,
-    coalesce(judged.group_slowdown >= {{ var('group_slowdown') }}, false) as is_above_usual,
+    judged.median_latency_us, judged.usual_median_latency_us, judged.past_week_count,
+    judged.median_latency_us / judged.usual_median_latency_us as group_slowdown,
+    judged.reporting_drive_count, judged.slow_drive_count, judged.tail_1,
+    coalesce(judged.median_latency_us / judged.usual_median_latency_us >= {{ var('group_slowdown') }}, false) as is_above_usual,
     judged.is_most_of_its_drives
 from judged
 left join {{ ref('int_raid_groups__kinds') }} as raid_groups on judged.raid_group_id = raid_groups.raid_group_id
-where judged.group_slowdown >= {{ var('group_slowdown') }} or judged.is_most_of_its_drives
+where judged.median_latency_us / judged.usual_median_latency_us >= {{ var('group_slowdown') }} or judged.is_most_of_its_drives
