@@ -223,7 +223,7 @@ class Executor:
             self._execute(node, f"create {kind} {node.relation} as {sql}")
 
     def make_weeks(self, node: Node, days: str) -> None:
-        """Make the weeks of a relation again that days of a table touch, some at a time: a statement sees no days but those that it needs."""
+        """Make the weeks of a relation again that days of a table touch, some at a time: a statement sees the days that it needs."""
 
         def weeks_of(table: str) -> dict[date, date]:
             return dict(self.connection.execute(f"select distinct day_utc, date_trunc('week', day_utc)::date from {table}").fetchall())
