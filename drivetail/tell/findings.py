@@ -19,7 +19,7 @@ from engine.warehouse import Warehouse
 from ingest.raw.durable import replace_file
 from ingest.reading.text import in_sight
 
-VERSION = 1
+VERSION = 2
 """Version of the layout; a field that changes its meaning raises it."""
 MANY_SHARE, MANY_DRIVES = 0.1, 3
 """Share of the fleet's drives, and their least number, from which nobody is to act on any of them by this list."""
@@ -56,14 +56,18 @@ def find(warehouse: Warehouse, *, now: datetime | None = None) -> Found:
             "select subject_id, cleared_at from marts.fct_slow_alerts "
             "where subject_type = 'drive' and cleared_at is not null order by cleared_at, subject_id",
         )
+        decided = connection.execute("select distinct raid_group_id from marts.fct_drive_decisions where state = 'pending'").fetchall()
     shown = [alert for alert in alerts if alert.dismissed_by is None]
-    pending = {alert.raid_group_id for alert in alerts if alert.dismissed_by is not None and alert.dismissed_by.verdict == REPLACE}
+    pending = {group for (group,) in decided if group is not None}
     places = [alert for alert in shown if alert.subject_type != "drive"]
     by_drive: dict[str, list[Alert]] = {}
     for alert in shown:
         if alert.subject_type == "drive":
             by_drive.setdefault(alert.subject_id, []).append(alert)
-    is_many = len(by_drive) >= max(MANY_DRIVES, MANY_SHARE * len(drives))
+    # a drive that is to be replaced is slow all the same
+    to_go = {alert.subject_id for alert in alerts if alert.dismissed_by is not None and alert.dismissed_by.verdict == REPLACE}
+    slow_count = len(by_drive.keys() | to_go)
+    is_many = slow_count >= max(MANY_DRIVES, MANY_SHARE * len(drives))
     findings: list[Row] = []
     taken: dict[str, str] = {}
     # the acute alert counts before the chronic one, the slower drive before the others
@@ -72,7 +76,7 @@ def find(warehouse: Warehouse, *, now: datetime | None = None) -> Found:
         group = alert.raid_group_id
         shared_place = next((one.shared_place for one in of_drive if one.shared_place is not None), None)
         if is_many:
-            why = f"{len(by_drive)} of {len(drives)} drives are slow: look for what they share"
+            why = f"{slow_count} of {len(drives)} drives are slow: look for what they share"
         elif shared_place is not None:
             why = f"{shared_place} is slow: look at what its drives share"
         elif any(place.reason == "whole_group" and place.subject_id == group for place in places):
@@ -115,14 +119,15 @@ def _finding(alerts: Sequence[Alert], why: str | None) -> Row:
 
 
 def conditions(found: Found) -> dict[str, dict[str, str]]:
-    """A Kubernetes node condition by host: `SlowDrive` is True while a drive of it is slow."""
+    """A Kubernetes node condition by host: `SlowDrive` is True while a drive of it is slow that somebody is to act on."""
     made = {}
     for host in found.hosts:
         slow = [finding for finding in found.findings if finding["host"] == host]
         drive, at = found.cleared.get(host, (None, None))
         if slow:
-            status, reason, message = "True", "DriveIsSlow", "; ".join(_words(finding) for finding in slow)
-            at = max(finding["since_utc"] for finding in slow)
+            to_act = [finding["since_utc"] for finding in slow if finding["advice"] == "act"]
+            status, reason = ("True", "DriveIsSlow") if to_act else ("False", "DriveWaits")
+            message, at = "; ".join(_words(finding) for finding in slow), max(to_act, default=None)
         elif drive is not None:
             status, reason, message = "False", "DriveIsWell", f"cleared: {drive}"
         else:
@@ -139,8 +144,8 @@ def _words(finding: Row) -> str:
 
 
 def lines(found: Found) -> str:
-    """A line for each host: its name, `slow`, `cleared` or `ok`, and which drives; for a health check of Slurm or LBNL NHC."""
-    words = {"DriveIsSlow": "slow", "DriveIsWell": "cleared", "NoSlowDrive": "ok"}
+    """A line for each host: its name, `slow`, `wait`, `cleared` or `ok`, and which drives; for a health check of Slurm or LBNL NHC."""
+    words = {"DriveIsSlow": "slow", "DriveWaits": "wait", "DriveIsWell": "cleared", "NoSlowDrive": "ok"}
     made = []
     for host, condition in conditions(found).items():
         word = words[condition["reason"]]

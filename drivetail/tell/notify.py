@@ -17,6 +17,7 @@ from urllib.parse import unquote
 from drivetail.console import visible
 from drivetail.service.settings import Receiver
 from drivetail.tell.alerts import Alert, published_alerts, report_once
+from drivetail.tell.findings import find
 from drivetail.tell.watch import slow_drives
 from engine.warehouse import Warehouse
 from report.words import counted_noun
@@ -44,10 +45,11 @@ class Delivery:
 def notify_new_alerts(warehouse: Warehouse, receivers: Sequence[Receiver], *, now: datetime | None = None) -> list[Delivery]:
     """Send each receiver the open alerts that it has not had. One that fails gets them at the next call; the others are not repeated."""
     published, deliveries = published_alerts(warehouse, now=now), []
+    waits = {finding["drive_id"]: finding["why_wait"] for finding in find(warehouse, now=now).findings}
     for receiver in receivers:
 
         def tell(alerts: list[Alert], receiver: Receiver = receiver) -> None:
-            send(receiver, f"drivetail: {counted_noun(len(alerts), 'new alert')}", slow_drives(alerts))
+            send(receiver, f"drivetail: {counted_noun(len(alerts), 'new alert')}", slow_drives(alerts, waits))
 
         try:
             deliveries.append(Delivery(receiver.name, len(report_once(warehouse, published, tell, receiver=receiver.name))))

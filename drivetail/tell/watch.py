@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from drivetail.service.settings import Settings
 from drivetail.tell.alerts import Alert, sentence
 from engine.publish import current_publication
 from engine.warehouse import Warehouse
+from ingest.reading.text import in_sight
 from report.words import counted_noun, duration, to_minute
 
 HOUR = timedelta(hours=1)
@@ -32,9 +33,11 @@ def staleness(warehouse: Warehouse, settings: Settings, interval_end: datetime) 
     )
 
 
-def slow_drives(alerts: Sequence[Alert]) -> str:
-    """Messages for new alerts: a sentence each, or one for all when they are more than MANY_ALERTS."""
+def slow_drives(alerts: Sequence[Alert], waits: Mapping[str, str | None] | None = None) -> str:
+    """Messages for new alerts: a sentence each, or one for all when they are more than MANY_ALERTS. waits: why to wait with a drive."""
     if len(alerts) <= MANY_ALERTS:
-        return "\n".join(sentence(alert) for alert in alerts)
+        why = [(waits or {}).get(alert.subject_id) for alert in alerts]
+        told = (sentence(alert) + (f"\nWait with it: {in_sight(one)}." if one else "") for alert, one in zip(alerts, why, strict=True))
+        return "\n".join(told)
     named = ", ".join(alert.subject for alert in alerts[:MANY_ALERTS])
     return f"{counted_noun(len(alerts), 'alert')} at once: {named}, ...; `drivetail alerts` lists them with what to check"

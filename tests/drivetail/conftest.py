@@ -138,6 +138,9 @@ def copied(published: Published, tmp_path: Path) -> Warehouse:
 def settled(copied: Warehouse) -> Warehouse:
     """A copy whose publication believes to be in the right place."""
     with duckdb.connect(str(copied.published)) as connection:
+        ((root,),) = connection.execute("select root from plan.root").fetchall()
+        for (view,) in connection.execute("select sql from duckdb_views() where sql like '%decisions.jsonl%'").fetchall():
+            connection.execute(view.replace("CREATE VIEW", "CREATE OR REPLACE VIEW", 1).replace(root, str(copied.root)))
         connection.execute("update plan.root set root = ?", [str(copied.root)])
         connection.execute(f"comment on table plan.root is '{copied.root}'")
     return copied

@@ -39,8 +39,24 @@ def test_one_drive_of_a_group_at_a_time_the_slowest_first(settled: Warehouse) ->
     assert both["reasons"] == ["acute", "chronic"] and both["max_slowdown"] == 9.0
     decide(settled, ["d14"], "replace", by="ada", note="slow")
     assert advice(settled)["d15"] == ("wait", "a replacement in RAID group g1 is decided: one drive at a time")
+    with duckdb.connect(str(settled.published)) as connection:
+        connection.execute("delete from marts.fct_slow_alerts where subject_id = 'd14'")
+    assert advice(settled)["d15"][0] == "wait", "the drive that is to go need not be slow any more"
     decide(settled, ["d15"], "dismiss", by="ada", note="known")
     assert set(advice(settled)) == {"v1"}
+
+
+def test_a_host_whose_slow_drives_wait_is_not_to_be_drained(settled: Warehouse, tmp_path: Path) -> None:
+    with duckdb.connect(str(settled.published)) as connection:
+        connection.execute("update marts.dim_drives set host = 'h' || drive_id")
+    add_alert(settled, "d14", max_slowdown=9.0)
+    found = told.find(settled)
+    states = {host: (each["status"], each["reason"]) for host, each in told.conditions(found).items()}
+    assert states["hd14"] == ("True", "DriveIsSlow") and states["hd15"] == ("False", "DriveWaits")
+    told.write_findings(settled, tmp_path / "slow.txt")
+    for host, expected in (("hd14", 1), ("hd15", 0)):
+        ran = subprocess.run(["sh", SCRIPT, tmp_path / "slow.txt", host], capture_output=True, text=True, check=False)
+        assert (ran.returncode, ran.stdout.split()[0]) == (expected, "wait" if expected == 0 else "slow")
 
 
 def test_nobody_acts_while_a_place_or_many_drives_are_slow(settled: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,13 +89,17 @@ def test_json_and_lines_name_each_host_and_what_is_over(settled: Warehouse, tmp_
     lines = dict(line.split(" ", 1) for line in (tmp_path / "slow.txt").read_text().splitlines())
     assert lines["h1"].startswith("slow d15 since ") and lines["h2"].startswith("cleared d14 at ") and lines["h3"] == "ok"
 
-    def check(host: str) -> tuple[int, str]:
-        ran = subprocess.run(["sh", SCRIPT, tmp_path / "slow.txt", host], capture_output=True, text=True, check=False)
+    def check(*arguments: str | Path, node: str = "") -> tuple[int, str]:
+        environment = os.environ | ({"NODE_NAME": node} if node else {})
+        ran = subprocess.run(["sh", SCRIPT, *arguments], capture_output=True, text=True, check=False, env=environment)
         return ran.returncode, ran.stdout.split()[0]
 
-    assert [check(host) for host in ("h1", "h2", "h3", "h9")] == [(1, "slow"), (0, "cleared"), (0, "ok"), (2, "h9")]
+    file = tmp_path / "slow.txt"
+    assert [check(file, host) for host in ("h1", "h2", "h3", "h9")] == [(1, "slow"), (0, "cleared"), (0, "ok"), (2, "h9")]
+    assert check(file, node="h1") == check(file, node="h1.dc") == check(file, "h1.dc") == (1, "slow"), "a pod's host, and a full name"
+    assert check() == (2, "/srv/drivetail/slow.txt")
     os.utime(tmp_path / "slow.txt", (time.time() - 90_000,) * 2)
-    assert check("h1")[0] == 2
+    assert check(file, "h1")[0] == 2
 
 
 @pytest.mark.parametrize("arguments", [["--findings", "a.csv"], ["--findings", "a.json", "out.duckdb"]])

@@ -19,7 +19,7 @@ from drivetail.service.settings import Receiver, load_settings, settings_file
 from drivetail.tell import notify
 from engine.warehouse import Warehouse
 from ingest.raw.register import Register
-from tests.drivetail.conftest import drivetail
+from tests.drivetail.conftest import add_alert, drivetail
 from tests.webhook import Webhook, free_port, name_receivers
 
 pytest.importorskip("apprise", reason="drivetail[notify] is not installed")
@@ -68,6 +68,17 @@ def test_a_failed_receiver_is_retried_and_the_others_are_not(settled: Warehouse,
     # the terminal is asked by itself
     assert "d15" in drivetail("alerts", "--new", "-w", settled.root).stdout
     assert drivetail("alerts", "--new", "-w", settled.root).stdout == "No new alert\n"
+
+
+def test_a_message_asks_for_one_drive_of_a_group_at_a_time(settled: Warehouse, well: Webhook, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("drivetail.tell.findings.MANY_DRIVES", 10)
+    add_alert(settled, "d14", max_slowdown=9.0)
+    name_receivers(settled, well=f"json://127.0.0.1:{well.server_port}/")
+    assert drivetail("alerts", "--notify", "-w", settled.root).stdout == "well: 3 new alerts\n"
+    ((_, message),) = well.taken
+    assert [line for line in message["message"].splitlines() if line.startswith("Wait")] == [
+        "Wait with it: d14 of RAID group g1 first: one drive at a time."
+    ]
 
 
 def test_an_address_comes_from_the_environment(settled: Warehouse, well: Webhook, monkeypatch: pytest.MonkeyPatch) -> None:
