@@ -91,6 +91,14 @@ def test_drives_with_jobs_of_their_own_are_peers_with_histograms(warehouse: Ware
     assert found == [("host/array/sda", hour, 1.024, 6), ("host/array/sdb", hour, 2.048, 7)]
 
 
+def test_a_drive_whose_tail_is_slow_by_its_bins_is_named(warehouse: Warehouse) -> None:
+    """Two of a hundred reads of sdb take 80 ms, all others 1 ms."""
+    jobs = [job("sda", n1000000=1000), job("sdb", n1000000=980, n80000000=20), job("sdc", n1000000=1000)]
+    warehouse.land("fio", runs(result(devices=MEMBERS, jobs=jobs)))
+    query = "select drive_id, round(p50_slowdown, 1), p99_slowdown > 50 from marts.fct_drive_hour_latency where is_p99_slow"
+    assert warehouse.built(query) == [("host/array/sdb", 1.0, True)]
+
+
 def test_a_drive_whose_bins_are_no_counts_is_rejected_alone(warehouse: Warehouse) -> None:
     jobs = [job("sda", n1000=-1), job("sdb", n1000=1), job("sdc", n1=1, total=2)]
     assert counts(warehouse.land("fio", runs(result(devices=MEMBERS, jobs=jobs)))) == (3, 1, 2, 0, 0)

@@ -579,3 +579,18 @@ def test_histograms_of_ebpf_exporter_land_beside_the_hours(warehouse: Warehouse)
     rows = warehouse.rows("drive_latencies", "drive_id hour_utc upper_us io_count is_alias")
     assert rows == [("web/sda", START, 1024.0, 90, True), ("web/sda", START, 4096.0, 10, True), ("web/sda", START, 8192.0, 1, True)]
     assert not list(warehouse.path.glob("pulled/**/*.latencies"))
+
+
+def test_a_drive_whose_tail_ebpf_exporter_sees_is_named(warehouse: Warehouse) -> None:
+    """Two of a hundred reads of sdc take up to 100 ms, the others' up to 1 ms."""
+    begins = START.replace(tzinfo=UTC).timestamp()
+    series = counted_drives(begins, begins + 7200)
+    for device, slow in (("sda", 0), ("sdb", 0), ("sdc", 200)):
+        for bound, reads in (("0.001024", 10_000 - slow), ("0.065536", 10_000 - slow), ("0.131072", 10_000), ("+Inf", 10_000), ("x", 7)):
+            where = {"instance": "web:9435", "job": "ebpf", "device": device, "operation": "read", "le": bound}
+            points = [(begins + 3600 * hour, reads * hour) for hour in range(3)]
+            series[labels("ebpf_exporter_bio_latency_seconds_bucket", **where)] = points
+    (note,) = pulled(series, warehouse).notes
+    assert note == "9 counts of latencies on 2026-01-05 are left out: they, or their buckets, are no numbers"
+    query = "select distinct drive_id, round(p50_slowdown, 1), is_slow from marts.fct_drive_hour_latency where is_p99_slow"
+    assert warehouse.built(query) == [("S2", 1.0, False)]

@@ -8,7 +8,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from drivetail.cli import main
 from ingest import GateError, list_deliveries
 from ingest.contract.fleet import CONTRACT
 from ingest.sources import SOURCES
@@ -154,6 +156,12 @@ def test_a_sound_delivery_passes_and_an_implausible_one_is_held(source: str, war
     held = other.land(source, DELIVERIES[source](False), gate=Gate(other.path))
     assert len(held.held) == 1 and held.delivery_seq is None
     assert not any(other.live(kind).height for kind in CONTRACT if kind != "drive_samples")
+
+
+@pytest.mark.parametrize("source", DELIVERIES)
+def test_the_doctor_finds_that_a_sound_delivery_can_be_used(source: str, warehouse: Warehouse) -> None:
+    done = CliRunner().invoke(main, ["doctor", source, str(warehouse.put(DELIVERIES[source](True)))])
+    assert done.exit_code == 0 and "can be used" in done.output, done.output
 
 
 def test_samples_are_looked_at_beside_their_hours(warehouse: Warehouse, other: Warehouse) -> None:

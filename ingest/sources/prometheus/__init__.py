@@ -92,8 +92,13 @@ def fetch(
             readings = pull(client, selection, begins, ends, step)
             path.parent.mkdir(parents=True, exist_ok=True)
             try:
-                if (latencies := pull_latencies(client, selection, begins, ends)).height:
+                latencies, left_out = pull_latencies(client, selection, begins, ends)
+                if latencies.height:
                     write_parquet(latencies, path.with_suffix(LATENCIES_SUFFIX))
+                if left_out:
+                    notes.append(
+                        f"{left_out} counts of latencies on {begins:%Y-%m-%d} are left out: they, or their buckets, are no numbers"
+                    )
             except PrometheusError as error:  # the readings land without
                 notes.append(f"histograms of latencies on {begins:%Y-%m-%d} are left out: {error}")
             if ends.hour == 0:  # once a day, however many pulls there are: the day's last full hour

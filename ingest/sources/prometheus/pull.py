@@ -100,10 +100,9 @@ def pull_health(client: Client, selection: Selection, at: datetime) -> list[Poin
     ]
 
 
-def pull_latencies(client: Client, selection: Selection, first: datetime, end: datetime) -> pl.DataFrame:
-    """Counts of ebpf_exporter at each full hour of [first, end], UTC, by how long I/Os took (BUCKET), of all operations.
-
-    Raises: PrometheusError.
+def pull_latencies(client: Client, selection: Selection, first: datetime, end: datetime) -> tuple[pl.DataFrame, int]:
+    """Counts of ebpf_exporter at each full hour of [first, end], UTC, by how long I/Os took (BUCKET), of all operations; and how many
+    counts were left out, because they or their buckets are no numbers. Raises: PrometheusError.
     """
     series = _each_once(client.query_range(selection.of([HISTOGRAM]), unix_of(first), unix_of(end), HOUR))
     hosts = named_hosts([one.labels.get(selection.labels.host, "") for one in series])
@@ -116,7 +115,9 @@ def pull_latencies(client: Client, selection: Selection, first: datetime, end: d
     names = ("host", "device", "operation", "at", "le", "value")
     points = pl.DataFrame(rows, schema={name: pl.Float64() if name == "at" else pl.String() for name in names}, orient="row")
     bound = pl.col("le").str.replace("+Inf", "inf", literal=True).cast(pl.Float64, strict=False)
-    points = points.with_columns(bound, pl.col("value").cast(pl.Float64, strict=False)).drop_nulls().filter(pl.col("value").is_finite())
+    given = points.height
+    points = points.with_columns(bound, pl.col("value").cast(pl.Float64, strict=False)).drop_nulls()
+    points = points.filter(pl.col("value").is_finite(), pl.col("le").is_not_nan())
     place = ["host", "device", "operation", "at"]
     points = points.sort(*place, "le").with_columns(
         # each bucket holds those below it, too
@@ -125,9 +126,8 @@ def pull_latencies(client: Client, selection: Selection, first: datetime, end: d
     )
     whole = points.drop_nulls("upper").with_columns((pl.col("upper") * 1e6).round(3).alias("upper_us"))
     counts = whole.group_by("host", "device", "at", "upper_us", maintain_order=True).agg(pl.col("count").sum().round().cast(pl.Int64))
-    return counts.with_columns(
-        pl.lit(0, pl.Int64()).alias("file_no"), pl.int_range(1, pl.len() + 1, dtype=pl.Int64).alias("row_no")
-    ).select(*BUCKET)
+    numbered = counts.with_columns(pl.lit(0, pl.Int64()).alias("file_no"), pl.int_range(1, pl.len() + 1, dtype=pl.Int64).alias("row_no"))
+    return numbered.select(*BUCKET), given - points.height
 
 
 def unix_of(hour: datetime) -> int:
