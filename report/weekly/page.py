@@ -137,6 +137,15 @@ def threshold(facts: WeekFacts, name: str) -> str:
     return f"{value:g}"
 
 
+def slow_at(facts: WeekFacts) -> str:
+    """How many times the median of its RAID group a slow drive takes, `2 times`; where kinds differ, each."""
+    kinds: dict[float, list[str]] = {}
+    for row in facts.thresholds:
+        if row["name"] == "slow_threshold":
+            kinds.setdefault(row["value"], []).append(row["kind"])
+    return " or ".join(f"{value:g} times" + (f" ({', '.join(named)})" if len(kinds) > 1 else "") for value, named in kinds.items())
+
+
 def rows_by(rows: list[Row], column: str) -> dict[Any, list[Row]]:
     """The rows of each value of a column, in their order."""
     found: dict[Any, list[Row]] = {}
@@ -231,10 +240,11 @@ def slow_words(facts: WeekFacts) -> str:
     """How slow the fleet was."""
     fleet = facts.fleet
     if not fleet["slow_drive_hours"]:
-        return f"No drive was slow this week: none of {count(fleet['drive_hours'])} drive-hours reached twice the median of its RAID group."
+        hours = count(fleet["drive_hours"])
+        return f"No drive was slow this week: none of {hours} drive-hours reached {slow_at(facts)} the median of its RAID group."
     return (
         f"{count(fleet['tail_hours'])} of {count(fleet['raid_hours'])} RAID-hours ({percent(fleet['tail_hour_ratio'])}) "
-        "were tail hours: at least one drive took twice as long as its group's median or longer. "
+        f"were tail hours: at least one drive took {slow_at(facts)} as long as its group's median or longer. "
         f"{noun(fleet['slow_drive_count'], 'drive was', 'drives were')} slow, of {count(fleet['drive_count'])}, "
         f"in {noun(fleet['tail_raid_group_count'], 'group', 'groups')}."
     )

@@ -173,6 +173,8 @@ def test_a_threshold_of_ssds_alone_reaches_the_report(eventful: Warehouse, event
     assert int(shown["slow_drive_hours_ssd"] or -1) == value(eventful, f"{hours.format('ssd', 'slowdown >= 3')} and {in_week}")
     assert int(shown["tail_1_ssd_3.0"] or -1) == int(shown["tail_hours_ssd"] or -2) < int(before["tail_hours_ssd"] or -3)
     assert shown["slow_drive_hours_disk"] == before["slow_drive_hours_disk"]
+    assert "took 2 times (disk, unknown) or 3 times (ssd) as long" in Page(write_report(apart)).words
+    assert "took 2 times as long" in Page(eventful_report).words
 
 
 def test_the_report_has_every_section_in_order_and_fills_it(eventful_report: Path):
@@ -356,7 +358,7 @@ def test_a_fleet_that_never_was_slow(uneventful_report: Path):
     assert not [attrs["id"] for tag, attrs in page.tags if tag == "div" and attrs.get("class") == "plotly-graph-div"]
     for sentence in (
         "The week is not complete",
-        "No drive was slow this week: none of 120 drive-hours reached twice the median of its RAID group.",
+        "No drive was slow this week: none of 120 drive-hours reached 2 times the median of its RAID group.",
         "there is no earlier week to compare with",
         "Share of RAID-hours that were tail hours: none in the weeks up to this one.",
         "No row was rejected.",
