@@ -1,6 +1,7 @@
 """A mart or a source that lacks a part which CONTRIBUTING asks for fails here, and the failure names what to add."""
 
 import re
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -62,11 +63,19 @@ def test_the_reference_computes_marts_that_exist() -> None:
     assert MARTS.keys() >= COVERED
 
 
-def test_each_model_that_the_weekly_report_asks_is_in_its_exposure() -> None:
+def test_each_missing_part_of_a_mart_is_named() -> None:
+    bare = replace(MARTS["fct_raid_hours"], name="fct_nothing", description="", descriptions={}, has_contract=False, meta={})
+    words = ("a description", "descriptions of", "contract", "owner and grain", "docs/tables.md", "exposure")
+    missing = missing_parts(bare)
+    assert len(missing) == len(words) and all(word in part for word, part in zip(words, missing, strict=True))
+
+
+def test_each_model_that_a_page_or_command_asks_is_in_its_exposure() -> None:
     exposures = yaml.safe_load((ROOT / "models/exposures.yml").read_text(encoding="utf-8"))["exposures"]
     stated = {exposure["name"]: set(re.findall(r"ref\('(\w+)'\)", " ".join(exposure["depends_on"]))) for exposure in exposures}
-    for name, folder in (("weekly_fleet_report", "weekly"), ("study_page", "study")):
-        text = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "report" / folder).iterdir() if path.suffix == ".py")
+    readers = (("weekly_fleet_report", "report/weekly"), ("study_page", "report/study"), ("commands", "drivetail"), ("commands", "console"))
+    for name, folder in readers:
+        text = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / folder).rglob("*") if path.suffix in (".py", ".yml"))
         asked = set(re.findall(rf"\b(?:from|join)\s+(?:{'|'.join(PUBLISHED)})\.(\w+)", text)) & MARTS.keys()
         assert asked <= stated[name], f"models/exposures.yml, {name}: add {', '.join(sorted(asked - stated[name]))}"
 
