@@ -70,11 +70,13 @@ def enter(section: Section, begun: str) -> None:
 
 
 def what_holds(sections: dict[str, str]) -> list[str]:
-    """How many bounds hold, and each that does not, of the sections as they are written."""
+    """How many bounds hold, which, and which do not, of the sections as they are written."""
     judged = [(title, line) for title, text in sections.items() for line in text.splitlines() if line.endswith((": holds", ": FAILS"))]
-    failing = [f"{line.removesuffix(': FAILS')} ({title})" for title, line in judged if line.endswith(": FAILS")]
-    headline = f"{len(judged) - len(failing)} of {len(judged)} bounds hold" + (". These do not:" if failing else ".")
-    return [headline, "", *failing, *([""] if failing else [])]
+    lines: list[str] = []
+    for ending, words in ((": holds", "bounds hold"), (": FAILS", "do not")):
+        if found := [f"{line.removesuffix(ending)} ({title})" for title, line in judged if line.endswith(ending)]:
+            lines += [f"{len(found)} of {len(judged)} {words}:", "", *found, ""]
+    return lines
 
 
 def main() -> None:

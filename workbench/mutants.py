@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import csv
 import random
+import shlex
 import sys
 import tempfile
 import time
@@ -309,7 +310,7 @@ def page(outcomes: Sequence[Outcome], per_model: int, seed: int, untested: Seque
         "",
         "Do the unit tests of the models notice a fault in the SQL? A fault is one change: another operator, another number, a condition removed.",
         "",
-        f"`make mutants`, commit {current_commit()}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC.",
+        f"`{shlex.join(['python', '-m', 'workbench.mutants', *sys.argv[1:]])}`, commit {current_commit()}, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC.",
         "",
         "| | faults |",
         "|---|--:|",

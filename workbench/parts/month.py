@@ -69,12 +69,12 @@ def reading(warehouse: Path, name: str) -> tuple[list[str], list[Bound]]:
             connection.execute(f"select * from {relation} limit {ROWS}").fetchall()
             spent[relation] = time.perf_counter() - wall, time.process_time() - cpu
     peak = measure_sql(f"attach '{file}' as w (read_only); use w; " + ";".join(f"from {each} limit {ROWS}" for each in relations)).peak_mib
-    slowest = max(spent, key=lambda relation: spent[relation])
+    slowest = max(spent, key=lambda relation: spent[relation][1])
     wall, cpu = spent[slowest]
     line = f"| {name} | {len(relations)} | `{slowest}` | {wall:.3f} | {cpu:.3f} | {peak:,.0f} |"
     print(line, flush=True)
     return [line], [
-        Bound(f"first {ROWS} rows of any published relation, {name}", wall, READ_SECONDS, aim=READ_AIM),
+        Bound(f"CPU time of the first {ROWS} rows of any published relation, {name}", cpu, READ_SECONDS, aim=READ_AIM),
         Bound(f"memory of a process that reads them all, {name}", peak, READ_MIB, "MiB"),
     ]
 

@@ -22,7 +22,6 @@ PAGES = {"report": (6.0, 3.0), "export": (6.0, 2.0)}
 """CPU seconds of commands that write all that is published, bound and aim."""
 
 HOUR_CPU_SECONDS = (2.5, 1.0)
-DEMO_SECONDS = (35.0, 20.0)
 
 
 def questions(warehouse: Path, repetitions: int) -> Section:
@@ -100,7 +99,7 @@ def bench_commands(setting: Setting) -> list[Section]:
         "| command | wall (s) | CPU (s) | peak memory (MiB) |",
         "|---|--:|--:|--:|",
     ]
-    bounds = [Bound("`drivetail demo`", made.seconds, DEMO_SECONDS[0], aim=DEMO_SECONDS[1])]
+    bounds: list[Bound] = []
 
     def row(name: str, cost: Cost) -> None:
         lines.append(f"| {name} | {cost.seconds:.2f} | {cost.cpu_seconds:.2f} | {cost.peak_mib:,.0f} |")
