@@ -56,7 +56,7 @@ def _code(places: tuple[str, ...]) -> str:
     found = hashlib.sha256()
     for place in places:
         path = PROJECT / place
-        for file in [path] if path.is_file() else sorted(path.rglob("*.py")):
+        for file in [path] if path.is_file() else sorted(each for each in path.rglob("*") if each.is_file() and each.suffix != ".pyc"):
             found.update(str(file.relative_to(PROJECT)).encode() + file.read_bytes())
     return found.hexdigest()
 
@@ -71,7 +71,7 @@ def copied(warehouse: Warehouse, root: Path) -> Warehouse:
 
 def awkward_fleet() -> Warehouse:
     """A random fleet with everything that goes wrong, built, with its study. Nobody may change it."""
-    return Warehouse(golden("awkward_fleet", _build_awkward) / "warehouse")
+    return Warehouse(golden("awkward_fleet", _build_awkward, ("tests/reference",)) / "warehouse")
 
 
 def _build_awkward(folder: Path) -> None:

@@ -66,7 +66,7 @@ class Run:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    warehouse = Warehouse(golden("on_spark", build_fleet) / "warehouse")
+    warehouse = Warehouse(golden("on_spark", build_fleet, ("tests/reference",)) / "warehouse")
     on_spark = OnSpark(warehouse, tmp_path_factory.mktemp("spark"))
     on_spark.build()
     return Run(warehouse, on_spark)
