@@ -60,12 +60,11 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class BuildSummary:
-    """Summary of one build: deliveries taken in, days, RAID-hours and drive-hours computed, the publication it ended in, and one sentence
+    """Summary of one build: deliveries taken in, RAID-hours and drive-hours computed, the publication it ended in, and one sentence
     for each custom model or test that failed.
     """
 
     delivery_count: int
-    day_count: int
     raid_hour_count: int
     drive_hour_count: int
     publication: Publication
@@ -375,7 +374,7 @@ class Build:
             self._finish()
         _, custom_failures = published_custom(self.warehouse, last.publication_id)
         self.warehouse.note("finished", deliveries=len(self.new), publication=last.publication_id)
-        return BuildSummary(len(self.new), len(self.computed), *counts, last, custom_failures)
+        return BuildSummary(len(self.new), *counts, last, custom_failures)
 
     def _finish(self) -> None:
         """Mark the deliveries as finished, and the models as those that the build database holds."""

@@ -13,7 +13,7 @@ import re
 import tarfile
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -142,8 +142,6 @@ def _keys(values: dict[str, Any]) -> list[str]:
 
 
 # Where the files are ----------------------------------------------------------------------------------------------
-
-Find = Callable[[str], Path | None]
 
 
 def _of_folder(root: Path) -> dict[str, Path]:

@@ -38,7 +38,7 @@ WITH_RESOLUTION = tuple(name for name, options in INBOX_OPTIONS.items() if "reso
 def demo(out: Path, end: datetime | None) -> None:
     """Simulate, ingest, build and report on a small fleet.
 
-    Takes a minute or two.
+    Takes half a minute.
     """
     from drivetail.demo import run_demo
 

@@ -55,7 +55,7 @@ def test_an_archive_that_leaves_its_folder_is_refused_whole(tmp_path: Path) -> N
 
 
 def test_every_reason_is_given_where_it_applies(tmp_path: Path) -> None:
-    """no_clock is of traces: tests/lab/test_reads.py."""
+    """no_clock is of traces: lab/tests/test_reads.py."""
     (tmp_path / "secret").write_text(BENCH)
     folder = write_bundle(
         tmp_path / "b",
