@@ -21,6 +21,7 @@ from workbench.check import banned
         f"def test_{'a' * 70}() -> None:",
         "def test_what_is_known_is_left_out() -> None:",
         "def test_a_drive_is_told_once() -> None:",
+        "  - name: who_was_replaced_has_left",
     ],
 )
 def test_a_text_with_a_banned_pattern_is_named_with_its_line(line: str) -> None:
