@@ -3,9 +3,9 @@
 # and a custom plugin of node-problem-detector. Prints the line; exits 1 while a drive is slow and somebody is to act on it, 0 when none
 # is, 2 where nothing is known. Usage: slow-drive.sh [FILE.txt [HOST]]; a pod's host is its NODE_NAME.
 file=${1:-/srv/drivetail/slow.txt}
-hosts=${2:-${NODE_NAME:-$(hostname -s) $(hostname -f)}}
+hosts=${2:-${NODE_NAME:-$(timeout 2 hostname -f) $(hostname -s)}}
 # a list that nobody has written for a day says nothing
-if [ -z "$(find "$file" -mmin -1440 2>/dev/null)" ]; then
+if [ -z "$(find -L "$file" -mmin -1440 2>/dev/null)" ]; then
     echo "$file is missing or older than a day"
     exit 2
 fi

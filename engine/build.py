@@ -400,7 +400,7 @@ class Build:
         if is_redefined:
             self.warehouse.note("define")
             self.executor.load_seeds()
-            self.connection.execute("delete from state.made")
+            self.connection.execute("delete from state.made; delete from state.defined")
             self._make_plan(lambda node: True)
 
     def _name_publication(self, publication_id: str, published_at: datetime, horizon: datetime | None) -> None:

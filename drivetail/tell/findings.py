@@ -56,16 +56,23 @@ def find(warehouse: Warehouse, *, now: datetime | None = None) -> Found:
             "select subject_id, cleared_at from marts.fct_slow_alerts "
             "where subject_type = 'drive' and cleared_at is not null order by cleared_at, subject_id",
         )
-        decided = connection.execute("select distinct raid_group_id from marts.fct_drive_decisions where state = 'pending'").fetchall()
+        # one that has reported nothing for a day is out, whether or not somebody has recorded the swap
+        decided = connection.execute("""
+            select decisions.drive_id, decisions.raid_group_id
+            from marts.fct_drive_decisions as decisions
+            inner join marts.dim_drives as drives on decisions.drive_id = drives.drive_id
+            cross join marts.publication as publication
+            where decisions.state = 'pending' and drives.last_hour_utc > publication.last_hour_utc - interval 1 day
+        """).fetchall()
     shown = [alert for alert in alerts if alert.dismissed_by is None]
-    pending = {group for (group,) in decided if group is not None}
     places = [alert for alert in shown if alert.subject_type != "drive"]
     by_drive: dict[str, list[Alert]] = {}
     for alert in shown:
         if alert.subject_type == "drive":
             by_drive.setdefault(alert.subject_id, []).append(alert)
     # a drive that is to be replaced is slow all the same
-    to_go = {alert.subject_id for alert in alerts if alert.dismissed_by is not None and alert.dismissed_by.verdict == REPLACE}
+    dismissed = [alert for alert in alerts if alert.subject_type == "drive" and alert.dismissed_by is not None]
+    to_go = {alert.subject_id for alert in dismissed if alert.dismissed_by is not None and alert.dismissed_by.verdict == REPLACE}
     slow_count = len(by_drive.keys() | to_go)
     is_many = slow_count >= max(MANY_DRIVES, MANY_SHARE * len(drives))
     findings: list[Row] = []
@@ -81,7 +88,7 @@ def find(warehouse: Warehouse, *, now: datetime | None = None) -> Found:
             why = f"{shared_place} is slow: look at what its drives share"
         elif any(place.reason == "whole_group" and place.subject_id == group for place in places):
             why = f"RAID group {group} is slow as a whole"
-        elif group in pending:
+        elif group is not None and any(of_group == group and drive != alert.subject_id for drive, of_group in decided):
             why = f"a replacement in RAID group {group} is decided: one drive at a time"
         elif group in taken:
             why = f"{taken[group]} of RAID group {group} first: one drive at a time"

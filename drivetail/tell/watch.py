@@ -36,7 +36,7 @@ def staleness(warehouse: Warehouse, settings: Settings, interval_end: datetime) 
 def slow_drives(alerts: Sequence[Alert], waits: Mapping[str, str | None] | None = None) -> str:
     """Messages for new alerts: a sentence each, or one for all when they are more than MANY_ALERTS. waits: why to wait with a drive."""
     if len(alerts) <= MANY_ALERTS:
-        why = [(waits or {}).get(alert.subject_id) for alert in alerts]
+        why = [(waits or {}).get(alert.subject_id) if alert.subject_type == "drive" else None for alert in alerts]
         told = (sentence(alert) + (f"\nWait with it: {in_sight(one)}." if one else "") for alert, one in zip(alerts, why, strict=True))
         return "\n".join(told)
     named = ", ".join(alert.subject for alert in alerts[:MANY_ALERTS])

@@ -44,6 +44,9 @@ def test_one_drive_of_a_group_at_a_time_the_slowest_first(settled: Warehouse) ->
     assert advice(settled)["d15"][0] == "wait", "the drive that is to go need not be slow any more"
     decide(settled, ["d15"], "dismiss", by="ada", note="known")
     assert set(advice(settled)) == {"v1"}
+    decide(settled, ["d15"], "replace", by="ada", note="slow", at=hour(1), until=hour(2))
+    decide(settled, ["d14"], "dismiss", by="ada", note="well again")
+    assert advice(settled)["d15"] == ("act", None), "an overdue replacement waits for no other drive"
 
 
 def test_a_host_whose_slow_drives_wait_is_not_to_be_drained(settled: Warehouse, tmp_path: Path) -> None:
@@ -90,11 +93,14 @@ def test_json_and_lines_name_each_host_and_what_is_over(settled: Warehouse, tmp_
     assert lines["h1"].startswith("slow d15 since ") and lines["h2"].startswith("cleared d14 at ") and lines["h3"] == "ok"
 
     def check(*arguments: str | Path, node: str = "") -> tuple[int, str]:
-        environment = os.environ | ({"NODE_NAME": node} if node else {})
+        environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"} | ({"NODE_NAME": node} if node else {})
         ran = subprocess.run(["sh", SCRIPT, *arguments], capture_output=True, text=True, check=False, env=environment)
         return ran.returncode, ran.stdout.split()[0]
 
     file = tmp_path / "slow.txt"
+    (tmp_path / "hostname").write_text("#!/bin/sh\n[ $1 = -s ] && echo h1")
+    (tmp_path / "hostname").chmod(0o755)
+    assert check(file) == (1, "slow")
     assert [check(file, host) for host in ("h1", "h2", "h3", "h9")] == [(1, "slow"), (0, "cleared"), (0, "ok"), (2, "h9")]
     assert check(file, node="h1") == check(file, node="h1.dc") == check(file, "h1.dc") == (1, "slow"), "a pod's host, and a full name"
     assert check() == (2, "/srv/drivetail/slow.txt")
