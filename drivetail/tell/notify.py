@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 from urllib.parse import unquote
 
@@ -45,11 +46,15 @@ class Delivery:
 def notify_new_alerts(warehouse: Warehouse, receivers: Sequence[Receiver], *, now: datetime | None = None) -> list[Delivery]:
     """Send each receiver the open alerts that it has not had. One that fails gets them at the next call; the others are not repeated."""
     published, deliveries = published_alerts(warehouse, now=now), []
-    waits = {finding["drive_id"]: finding["why_wait"] for finding in find(warehouse, now=now).findings}
+
+    @cache  # most hours bring no new alert: then nobody asks
+    def waits() -> dict[str, str | None]:
+        return {finding["drive_id"]: finding["why_wait"] for finding in find(warehouse, now=now).findings}
+
     for receiver in receivers:
 
         def tell(alerts: list[Alert], receiver: Receiver = receiver) -> None:
-            send(receiver, f"drivetail: {counted_noun(len(alerts), 'new alert')}", slow_drives(alerts, waits))
+            send(receiver, f"drivetail: {counted_noun(len(alerts), 'new alert')}", slow_drives(alerts, waits()))
 
         try:
             deliveries.append(Delivery(receiver.name, len(report_once(warehouse, published, tell, receiver=receiver.name))))
