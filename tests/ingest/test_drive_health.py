@@ -103,14 +103,14 @@ def test_textfile_collectors_of_node_exporter(warehouse: Warehouse) -> None:
     }  # fmt: skip
 
 
-def test_of_many_scrapes_the_last_of_a_day_is_kept(warehouse: Warehouse) -> None:
+def test_the_last_of_many_scrapes_of_a_day_is_kept(warehouse: Warehouse) -> None:
     series = '{__name__="nvme_media_errors_total", device="nvme0n1", instance="web1:9100"}'
     lines = [f"{series} {n} {1000 * (T + 3600 * n)}" for n in range(30)]
     warehouse.land("prometheus", {"tsdb.dump": "\n".join(lines)})
     assert health(warehouse, "raw_value read_at") == [(13, datetime(2026, 1, 5, 23)), (29, datetime(2026, 1, 6, 15))]
 
 
-def test_of_two_values_of_one_reading_neither_is_kept(warehouse: Warehouse) -> None:
+def test_neither_of_two_values_of_one_reading_is_kept(warehouse: Warehouse) -> None:
     line = 'nvme_{}{{instance="web1:9100",device="{}"}} {} 1767614400000\n'
     twice = [line.format("temperature_celsius", "nvme4", value) for value in (33, 44)] + [line.format("media_errors_total", "nvme4", 2)] * 2
     # two series, which are about one drive

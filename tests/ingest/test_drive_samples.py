@@ -173,7 +173,7 @@ def test_a_finer_pull_sees_what_every_scrape_saw(warehouse: Warehouse) -> None:
     assert len(found) == 11  # all that was looked at in 30:00 to 40:00 is what ends the gap
 
 
-def test_of_samples_of_one_time_the_fuller_one_counts_whatever_came_first(tmp_path: Path) -> None:
+def test_the_fuller_sample_of_a_time_counts_whatever_came_first(tmp_path: Path) -> None:
     looks = [snapshot(m, ("sda", 10 * m, 20 * m)) for m in (0, 3, 5, 9)]
     ends = []
     for number, order in enumerate(permutations((looks[:2], looks[:3], looks[1:]))):
@@ -204,7 +204,7 @@ def test_samples_are_kept_only_on_request(warehouse: Warehouse) -> None:
     assert set(TIMED) == {"drive_hours", "drive_samples", "drive_health", "drive_latencies"}
 
 
-def test_of_what_was_collected_those_are_asked_that_have_it(warehouse: Warehouse) -> None:
+def test_samples_are_asked_of_collected_sources_that_have_them(warehouse: Warehouse) -> None:
     lsblk = {"TS": UNIX, "blockdevices": [{"name": "sda", "type": "disk", "serial": "S1"}]}
     delivery = warehouse.put({**diskstats(*(snapshot(m, ("sda", m, m)) for m in range(6))), "web1/lsblk.json": lsblk})
     arguments = ["ingest", "collected", delivery, "--resolution", "5m", "--warehouse", warehouse.path]

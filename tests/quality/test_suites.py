@@ -179,7 +179,7 @@ def suite(table: str, *entries: dict[str, Any], into: Path) -> Path:
     return path
 
 
-def test_of_samples_no_row_is_rejected(tmp_path: Path) -> None:
+def test_no_row_of_samples_is_rejected(tmp_path: Path) -> None:
     suite("drive_samples", ENTRY, into=tmp_path)
     with pytest.raises(GateError, match="not of drive_samples or drive_health or drive_latencies or ingested_files; make it 'batch'"):
         load_suite("drive_samples", tmp_path)
