@@ -56,9 +56,8 @@ def _code(places: tuple[str, ...]) -> str:
     found = hashlib.sha256()
     for place in places:
         path = PROJECT / place
-        for file in (
-            [path] if path.is_file() else sorted(each for each in path.rglob("*") if each.is_file() and "__pycache__" not in each.parts)
-        ):
+        files = sorted(each for each in path.rglob("*") if each.is_file() and "__pycache__" not in each.parts)
+        for file in files or [path]:
             found.update(str(file.relative_to(PROJECT)).encode() + file.read_bytes())
     return found.hexdigest()
 

@@ -34,10 +34,16 @@ def staleness(warehouse: Warehouse, settings: Settings, interval_end: datetime) 
 
 
 def slow_drives(alerts: Sequence[Alert], waits: Mapping[str, str | None] | None = None) -> str:
-    """Messages for new alerts: a sentence each, or one for all when they are more than MANY_ALERTS. waits: why to wait with a drive."""
+    """Messages for new alerts: a sentence each, or one for all when they are more than MANY_ALERTS.
+
+    waits: by drive, the reason not to act on it yet.
+    """
+
+    def message(alert: Alert) -> str:
+        reason = (waits or {}).get(alert.subject_id) if alert.subject_type == "drive" else None
+        return sentence(alert) + (f"\nWait before acting on it: {in_sight(reason)}." if reason else "")
+
     if len(alerts) <= MANY_ALERTS:
-        why = [(waits or {}).get(alert.subject_id) if alert.subject_type == "drive" else None for alert in alerts]
-        told = (sentence(alert) + (f"\nWait with it: {in_sight(one)}." if one else "") for alert, one in zip(alerts, why, strict=True))
-        return "\n".join(told)
+        return "\n".join(message(alert) for alert in alerts)
     named = ", ".join(alert.subject for alert in alerts[:MANY_ALERTS])
     return f"{counted_noun(len(alerts), 'alert')} at once: {named}, ...; `drivetail alerts` lists them with what to check"

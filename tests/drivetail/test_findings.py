@@ -12,7 +12,7 @@ import duckdb
 import pytest
 
 from drivetail.ask.decisions import decide
-from drivetail.tell import findings as told
+from drivetail.tell import findings
 from engine.warehouse import Warehouse
 from tests.drivetail.conftest import add_alert, drivetail, hour
 from tests.proof.support import asked
@@ -21,12 +21,12 @@ SCRIPT = Path(__file__).parents[2] / "deploy/slow-drive.sh"
 
 
 def advice(warehouse: Warehouse) -> dict[str, tuple[str, str | None]]:
-    return {finding["drive_id"]: (finding["advice"], finding["why_wait"]) for finding in told.find(warehouse).findings}
+    return {finding["drive_id"]: (finding["advice"], finding["why_wait"]) for finding in findings.find(warehouse).findings}
 
 
 @pytest.fixture(autouse=True)
 def many_are_more_than_a_test_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(told, "MANY_DRIVES", 10)
+    monkeypatch.setattr(findings, "MANY_DRIVES", 10)
 
 
 def test_one_drive_of_a_group_at_a_time_the_slowest_first(settled: Warehouse) -> None:
@@ -35,7 +35,7 @@ def test_one_drive_of_a_group_at_a_time_the_slowest_first(settled: Warehouse) ->
     found = advice(settled)
     assert found["d14"] == ("act", None) and found["v1"] == ("act", None)
     assert found["d15"] == ("wait", "d14 of RAID group g1 first: one drive at a time")
-    (both,) = [finding for finding in told.find(settled).findings if finding["drive_id"] == "d14"]
+    (both,) = [finding for finding in findings.find(settled).findings if finding["drive_id"] == "d14"]
     assert both["reasons"] == ["acute", "chronic"] and both["max_slowdown"] == 9.0
     decide(settled, ["d14"], "replace", by="ada", note="slow")
     assert advice(settled)["d15"] == ("wait", "a replacement in RAID group g1 is decided: one drive at a time")
@@ -53,10 +53,10 @@ def test_a_host_whose_slow_drives_wait_is_not_to_be_drained(settled: Warehouse, 
     with duckdb.connect(str(settled.published)) as connection:
         connection.execute("update marts.dim_drives set host = 'h' || drive_id")
     add_alert(settled, "d14", max_slowdown=9.0)
-    found = told.find(settled)
-    states = {host: (each["status"], each["reason"]) for host, each in told.conditions(found).items()}
+    found = findings.find(settled)
+    states = {host: (each["status"], each["reason"]) for host, each in findings.conditions(found).items()}
     assert states["hd14"] == ("True", "DriveIsSlow") and states["hd15"] == ("False", "DriveWaits")
-    told.write_findings(settled, tmp_path / "slow.txt")
+    findings.write_findings(settled, tmp_path / "slow.txt")
     for host, expected in (("hd14", 1), ("hd15", 0)):
         ran = subprocess.run(["sh", SCRIPT, tmp_path / "slow.txt", host], capture_output=True, text=True, check=False)
         assert (ran.returncode, ran.stdout.split()[0]) == (expected, "wait" if expected == 0 else "slow")
@@ -68,9 +68,9 @@ def test_nobody_acts_while_a_place_or_many_drives_are_slow(settled: Warehouse, m
     found = advice(settled)
     assert found["d14"] == ("wait", "host h1 is slow: look at what its drives share")
     assert found["d15"] == ("wait", "RAID group g1 is slow as a whole") and found["v1"] == ("act", None)
-    assert [place["subject_id"] for place in told.find(settled).places] == ["g1"]
-    monkeypatch.setattr(told, "MANY_DRIVES", 3)
-    monkeypatch.setattr(told, "MANY_SHARE", 0)
+    assert [place["subject_id"] for place in findings.find(settled).places] == ["g1"]
+    monkeypatch.setattr(findings, "MANY_DRIVES", 3)
+    monkeypatch.setattr(findings, "MANY_SHARE", 0)
     ((drives,),) = asked(settled.published, "select count(*) from marts.dim_drives")
     assert {why for _, why in advice(settled).values()} == {f"3 of {drives} drives are slow: look for what they share"}
 

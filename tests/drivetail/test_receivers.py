@@ -77,7 +77,7 @@ def test_a_message_asks_for_one_drive_of_a_group_at_a_time(settled: Warehouse, w
     assert drivetail("alerts", "--notify", "-w", settled.root).stdout == "well: 3 new alerts\n"
     ((_, message),) = well.taken
     assert [line for line in message["message"].splitlines() if line.startswith("Wait")] == [
-        "Wait with it: d14 of RAID group g1 first: one drive at a time."
+        "Wait before acting on it: d14 of RAID group g1 first: one drive at a time."
     ]
 
 

@@ -34,16 +34,20 @@ judged as (
         on raid_hours.raid_group_id = suspect_slots.raid_group_id
         and raid_hours.day_of_week = suspect_slots.day_of_week
         and raid_hours.hour_of_day = suspect_slots.hour_of_day
+),
+
+compared as (
+    select *, median_latency_us / usual_median_latency_us as group_slowdown
+    from judged
 )
 
 select
-    judged.raid_group_id, judged.hour_utc,
+    compared.raid_group_id, compared.hour_utc,
     coalesce(raid_groups.kind, 'unknown') as kind,
-    judged.median_latency_us, judged.usual_median_latency_us, judged.past_week_count,
-    judged.median_latency_us / judged.usual_median_latency_us as group_slowdown,
-    judged.reporting_drive_count, judged.slow_drive_count, judged.tail_1,
-    coalesce(judged.median_latency_us / judged.usual_median_latency_us >= {{ var('group_slowdown') }}, false) as is_above_usual,
-    judged.is_most_of_its_drives
-from judged
-left join {{ ref('int_raid_groups__kinds') }} as raid_groups on judged.raid_group_id = raid_groups.raid_group_id
-where judged.median_latency_us / judged.usual_median_latency_us >= {{ var('group_slowdown') }} or judged.is_most_of_its_drives
+    compared.median_latency_us, compared.usual_median_latency_us, compared.past_week_count, compared.group_slowdown,
+    compared.reporting_drive_count, compared.slow_drive_count, compared.tail_1,
+    coalesce(compared.group_slowdown >= {{ var('group_slowdown') }}, false) as is_above_usual,
+    compared.is_most_of_its_drives
+from compared
+left join {{ ref('int_raid_groups__kinds') }} as raid_groups on compared.raid_group_id = raid_groups.raid_group_id
+where compared.group_slowdown >= {{ var('group_slowdown') }} or compared.is_most_of_its_drives
