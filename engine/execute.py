@@ -65,7 +65,7 @@ create table if not exists state.sums (file varchar primary key, row_count bigin
 
 
 def limit_memory(connection: duckdb.DuckDBPyConnection) -> None:
-    """Give a connection as much memory as a process may take; what does not fit is written to a temporary folder."""
+    """Limit the memory of a connection; what does not fit is written to a temporary folder."""
     connection.execute(f"set memory_limit = {quoted(memory_limit())}")
 
 
@@ -223,7 +223,7 @@ class Executor:
             self._execute(node, f"create {kind} {node.relation} as {sql}")
 
     def make_weeks(self, node: Node, days: str) -> None:
-        """Make the weeks of a relation again that days of a table touch, some at a time: a statement sees the days that it needs."""
+        """Recompute the weeks of a relation that the days in a table touch, a few at a time; each statement reads only those it needs."""
 
         def weeks_of(table: str) -> dict[date, date]:
             return dict(self.connection.execute(f"select distinct day_utc, date_trunc('week', day_utc)::date from {table}").fetchall())

@@ -16,7 +16,7 @@ LEAST_ROW_BYTES = 24
 
 
 MEMORY_LIMIT = "3.5GB"
-"""Memory of one process, where DRIVETAIL_MEMORY_LIMIT names no other."""
+"""Memory of DuckDB in one process, where DRIVETAIL_MEMORY_LIMIT names no other. Python and its libraries take up to 0.5 GiB beside it."""
 _UNITS = {
     **dict.fromkeys(("", "b", "byte", "bytes"), 1),
     **{f"{prefix}b": 1000**power for power, prefix in enumerate("kmgt", 1)},

@@ -28,7 +28,7 @@ def built_as_known_at(warehouse: Warehouse, instant: datetime) -> Iterator[Wareh
 
     Raises: QueryError where nothing had landed by then, or raw was pruned: then what is left may be less than what was known.
     """
-    from engine.build import build  # a report from what is kept needs none
+    from engine.build import build  # only this path builds
 
     past = read_past(warehouse)
     if past is not None:

@@ -591,6 +591,6 @@ def test_a_drive_whose_tail_ebpf_exporter_sees_is_named(warehouse: Warehouse) ->
             points = [(begins + 3600 * hour, reads * hour) for hour in range(3)]
             series[labels("ebpf_exporter_bio_latency_seconds_bucket", **where)] = points
     (note,) = pulled(series, warehouse).notes
-    assert note == "9 counts of latencies on 2026-01-05 are left out: they, or their buckets, are no numbers"
+    assert note == "9 latency counts on 2026-01-05 are left out: the count or its bucket is not a number"
     query = "select distinct drive_id, round(p50_slowdown, 1), is_slow from marts.fct_drive_hour_latency where is_p99_slow"
     assert warehouse.built(query) == [("S2", 1.0, False)]

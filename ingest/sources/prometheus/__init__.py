@@ -96,9 +96,7 @@ def fetch(
                 if latencies.height:
                     write_parquet(latencies, path.with_suffix(LATENCIES_SUFFIX))
                 if left_out:
-                    notes.append(
-                        f"{left_out} counts of latencies on {begins:%Y-%m-%d} are left out: they, or their buckets, are no numbers"
-                    )
+                    notes.append(f"{left_out} latency counts on {begins:%Y-%m-%d} are left out: the count or its bucket is not a number")
             except PrometheusError as error:  # the readings land without
                 notes.append(f"histograms of latencies on {begins:%Y-%m-%d} are left out: {error}")
             if ends.hour == 0:  # once a day, however many pulls there are: the day's last full hour
