@@ -40,7 +40,7 @@ def slow_drives(alerts: Sequence[Alert], waits: Mapping[str, str | None] | None 
     """
 
     def message(alert: Alert) -> str:
-        reason = (waits or {}).get(alert.subject_id) if alert.subject_type == "drive" else None
+        reason = waits.get(alert.subject_id) if waits and alert.subject_type == "drive" else None
         return sentence(alert) + (f"\nWait before acting on it: {in_sight(reason)}." if reason else "")
 
     if len(alerts) <= MANY_ALERTS:
