@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import socket
 from collections.abc import Callable
 
 import uvicorn
@@ -36,6 +37,10 @@ def serve(warehouse: Warehouse, host: str, port: int, user_header: str | None, p
     access = access_of(warehouse, host, port, user_header, public)
     console = Console(warehouse, access)
     console.publications.refresh()
+    try:  # before the address is shown: who follows it at once is not refused
+        listening = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        raise QueryError(f"--host {host} --port {port}: {error.strerror}; give another") from error
     start_early()
     shown = public or f"http://{f'[{host}]' if ':' in host else host}:{port}"
     say(f"{shown.rstrip('/')}/" + ("" if user_header else f"?token={access.token}"))
@@ -44,7 +49,7 @@ def serve(warehouse: Warehouse, host: str, port: int, user_header: str | None, p
         say(f"{host}: others reach it, and nothing is encrypted; docs/console.md has a proxy that is")
     # no access log: addresses hold the token of a first visit, and questions
     config = uvicorn.Config(
-        console.application(), host=host, port=port, log_level="warning", access_log=False, server_header=False,
+        console.application(), log_level="warning", access_log=False, server_header=False,
         proxy_headers=False, timeout_graceful_shutdown=3, limit_concurrency=500,
     )  # fmt: skip
-    uvicorn.Server(config).run()
+    uvicorn.Server(config).run([listening])

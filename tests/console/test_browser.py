@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -46,9 +46,9 @@ def test_a_newcomer_decides_three_minutes_after_the_first_of_two_commands(browse
     subprocess.run([*command, "demo", "--out", tmp_path / "demo"], check=True, stdout=subprocess.DEVNULL)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
-    with subprocess.Popen(
-        [*command, "serve", "-w", tmp_path / "demo" / "warehouse", "--port", port], stdout=subprocess.PIPE, text=True
-    ) as server:
+    serve = [*command, "serve", "-w", tmp_path / "demo" / "warehouse", "--port", port]
+    with subprocess.Popen(serve, stdout=subprocess.PIPE, text=True) as server, ExitStack() as stack:
+        stack.callback(server.terminate)  # else a page that fails waits for the server's end
         assert server.stdout is not None
         address, page = server.stdout.readline().strip(), browser.new_page()
         assert server.stdout.readline() == "Ctrl-C ends it.\n"
@@ -57,7 +57,6 @@ def test_a_newcomer_decides_three_minutes_after_the_first_of_two_commands(browse
         page.locator("#decide input[name=note]").fill("slow since Monday")
         page.locator("#decide").get_by_role("button", name="replace").click()
         assert "replace recorded for 1 drive" in page.get_by_role("status").inner_text()
-        server.terminate()
     assert time.monotonic() - began < 180
 
 

@@ -19,7 +19,7 @@ from console.ask import SECONDS
 from console.measures import measured_sql
 from console.pages import stated
 from console.published import HOURS, Publications
-from console.serve import access_of
+from console.serve import access_of, serve
 from engine.build import publish_store
 from engine.read import QueryError, open_published
 from engine.warehouse import Warehouse
@@ -196,6 +196,14 @@ def test_a_header_is_not_trusted_where_others_reach_the_server(console: Served, 
     monkeypatch.setenv("DRIVETAIL_CONSOLE_TOKEN", "short")
     with pytest.raises(QueryError, match="fewer than 16"):
         access_of(console.warehouse, "127.0.0.1", 8090, None, None)
+
+
+def test_no_address_is_shown_where_another_program_listens(console: Served):
+    taken, said = httpx.URL(console.address).port, list[str]()
+    assert taken
+    with pytest.raises(QueryError, match=f"--port {taken}: Address already in use"):
+        serve(console.warehouse, "127.0.0.1", taken, None, None, said.append)
+    assert said == []
 
 
 def test_decisions_on_several_drives_are_recorded_and_shown_at_once(console: Served, client: httpx.Client):
