@@ -32,7 +32,7 @@ def test_scripts_give_equal_slowdowns(setting: Setting) -> None:
 @pytest.mark.soak
 def test_commands_and_their_bounds(setting: Setting) -> None:
     (section,) = PARTS["commands"](setting)
-    assert len(section.bounds) == 9
+    assert len(section.bounds) == 8
     assert "| `drivetail status` |" in written(section, "now")
 
 
