@@ -37,7 +37,7 @@ def serve(warehouse: Warehouse, host: str, port: int, user_header: str | None, p
     access = access_of(warehouse, host, port, user_header, public)
     console = Console(warehouse, access)
     console.publications.refresh()
-    try:  # before the address is shown: who follows it at once is not refused
+    try:  # listens before the address is shown, so that a browser opened at once is not refused
         listening = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
         raise QueryError(f"--host {host} --port {port}: {error.strerror}; give another") from error

@@ -71,8 +71,11 @@ def find(warehouse: Warehouse, *, now: datetime | None = None) -> Found:
         if alert.subject_type == "drive":
             by_drive.setdefault(alert.subject_id, []).append(alert)
     # a drive that is to be replaced is slow all the same
-    dismissed = [(alert.subject_id, alert.dismissed_by) for alert in alerts if alert.subject_type == "drive"]
-    to_go = {drive for drive, decision in dismissed if decision is not None and decision.verdict == REPLACE}
+    to_go = {
+        alert.subject_id
+        for alert in alerts
+        if alert.subject_type == "drive" and alert.dismissed_by is not None and alert.dismissed_by.verdict == REPLACE
+    }
     slow_count = len(by_drive.keys() | to_go)
     is_many = slow_count >= max(MANY_DRIVES, MANY_SHARE * len(drives))
     findings: list[Row] = []

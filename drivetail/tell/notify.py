@@ -47,7 +47,7 @@ def notify_new_alerts(warehouse: Warehouse, receivers: Sequence[Receiver], *, no
     """Send each receiver the open alerts that it has not had. One that fails gets them at the next call; the others are not repeated."""
     published, deliveries = published_alerts(warehouse, now=now), []
 
-    @cache  # most hours bring no new alert: then nobody asks
+    @cache  # looked up only when a new alert is sent: most hours have none
     def waits() -> dict[str, str | None]:
         return {finding["drive_id"]: finding["why_wait"] for finding in find(warehouse, now=now).findings}
 

@@ -72,8 +72,9 @@ def test_the_study_page_is_inert(tmp_path: Path) -> None:
 
 
 def test_the_page_of_the_gate_is_inert(attacked: Attacked) -> None:
-    bundled = next(of for of in list_deliveries(attacked.warehouse.root) if str(attacked.bundle) in of.record()["paths"])
-    # the fleet is kept between runs: its page is one of the day that built it
+    deliveries = list_deliveries(attacked.warehouse.root)
+    bundled = next(delivery for delivery in deliveries if str(attacked.bundle) in delivery.record()["paths"])
+    # the fleet is cached between runs: it may have been checked on an earlier day
     checked_at = json.loads((bundled.path / "gate.json").read_text())["checked_at"]
     page = Page(write_pages(attacked.warehouse.root, now=datetime.fromisoformat(checked_at)))
     check_inert(page)
