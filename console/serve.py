@@ -40,7 +40,8 @@ def serve(warehouse: Warehouse, host: str, port: int, user_header: str | None, p
     try:  # listens before the address is shown, so that a browser opened at once is not refused
         listening = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
-        raise QueryError(f"--host {host} --port {port}: {error.strerror}; give another") from error
+        reason = str(error.strerror).partition(" (while ")[0]  # after it Python names the address once more
+        raise QueryError(f"--host {host} --port {port}: {reason}; give another") from error
     start_early()
     shown = public or f"http://{f'[{host}]' if ':' in host else host}:{port}"
     say(f"{shown.rstrip('/')}/" + ("" if user_header else f"?token={access.token}"))

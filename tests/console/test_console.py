@@ -201,7 +201,7 @@ def test_a_header_is_not_trusted_where_others_reach_the_server(console: Served, 
 def test_no_address_is_shown_where_another_program_listens(console: Served):
     taken, said = httpx.URL(console.address).port, list[str]()
     assert taken
-    with pytest.raises(QueryError, match=f"--port {taken}: Address already in use"):
+    with pytest.raises(QueryError, match=f"--port {taken}: Address already in use; give another$"):
         serve(console.warehouse, "127.0.0.1", taken, None, None, said.append)
     assert said == []
 
