@@ -105,7 +105,11 @@ class Forks:
                     break
         self._printed.close()
         assert self._process.exitcode is not None
-        return self._process.exitcode, json.loads(self._steps.read_text())
+        return self._process.exitcode, self.steps()
+
+    def steps(self) -> dict[str, list[str]]:
+        """Steps of each phase of the last command, by the names of their operations; empty when it was killed."""
+        return json.loads(self._steps.read_text())
 
     def run(self, *arguments: object) -> dict[str, list[str]]:
         """Run a command to its end. Returns: the steps of each phase, by the names of their operations."""
