@@ -565,14 +565,15 @@ def test_any_answer_is_taken_or_refused() -> None:
     fuzz(mutated_json({"status": "success", "data": answers}), check, "answers of Prometheus")
 
 
-def test_histograms_of_ebpf_exporter_land_beside_the_hours(warehouse: Warehouse) -> None:
+@pytest.mark.parametrize("way", ["operation", "ops"])
+def test_histograms_of_ebpf_exporter_land_beside_the_hours(warehouse: Warehouse, way: str) -> None:
     """In the first hour 90 reads take up to 1 ms, 10 up to 4, and a write more than that; in the second it was started again."""
     begins = START.replace(tzinfo=UTC).timestamp()
     series = counted_drives(begins, begins + 7200)
     reads = {"0.000512": (0, 0, 0), "0.001024": (5, 95, 1), "0.004096": (5, 105, 1), "+Inf": (5, 105, 1)}
     for operation, counts in (("read", reads), ("write", {"0.004096": (0, 0, 0), "+Inf": (0, 1, 1)})):
         for bound, values in counts.items():
-            where = {"instance": "web:9435", "job": "ebpf", "device": "sda", "operation": operation, "le": bound}
+            where = {"instance": "web:9435", "job": "ebpf", "device": "sda", way: operation, "le": bound}
             points = [(begins + 3600 * hour, value) for hour, value in enumerate(values)]
             series[labels("ebpf_exporter_bio_latency_seconds_bucket", **where)] = points
     assert pulled(series, warehouse).notes == [] and warehouse.live().height == 6

@@ -106,19 +106,19 @@ def pull_latencies(client: Client, selection: Selection, first: datetime, end: d
     """
     series = _each_once(client.query_range(selection.of([HISTOGRAM]), unix_of(first), unix_of(end), HOUR))
     hosts = named_hosts([one.labels.get(selection.labels.host, "") for one in series])
-    rows = [
-        (hosts[one.labels.get(selection.labels.host, "")], one.labels.get(selection.labels.device, ""), one.labels.get("operation", ""), at,
-         one.labels.get("le", ""), value)
-        for one in series
-        for at, value in one.points
-    ]  # fmt: skip
-    names = ("host", "device", "operation", "at", "le", "value")
+    rows: list[tuple[str | float, ...]] = []
+    for one in series:
+        host, device = hosts[one.labels.get(selection.labels.host, "")], one.labels.get(selection.labels.device, "")
+        # reads and writes are histograms of their own, whatever a release calls the label that tells them apart
+        histogram = json.dumps({name: value for name, value in sorted(one.labels.items()) if name != "le"})
+        rows += [(host, device, histogram, at, one.labels.get("le", ""), value) for at, value in one.points]
+    names = ("host", "device", "histogram", "at", "le", "value")
     points = pl.DataFrame(rows, schema={name: pl.Float64() if name == "at" else pl.String() for name in names}, orient="row")
     bound = pl.col("le").str.replace("+Inf", "inf", literal=True).cast(pl.Float64, strict=False)
     given = points.height
     points = points.with_columns(bound, pl.col("value").cast(pl.Float64, strict=False)).drop_nulls()
     points = points.filter(pl.col("value").is_finite(), pl.col("le").is_not_nan())
-    place = ["host", "device", "operation", "at"]
+    place = ["histogram", "at"]
     points = points.sort(*place, "le").with_columns(
         # each bucket holds those below it, too
         (pl.col("value") - pl.col("value").shift(1).over(place).fill_null(0.0)).alias("count"),
