@@ -205,3 +205,20 @@ def test_logs_of_nvme_name_the_device_that_was_added(warehouse: Warehouse) -> No
     ]
     summary = warehouse.land("smartctl", {"web1/none.json": {"total_read_ops": 1, "device": "nvme1n1"}})
     assert "no keys TS and device" in str(summary.unreadable[0].note)
+
+
+def test_releases_of_nvme_that_misname_the_latency_monitor_are_known(warehouse: Warehouse) -> None:
+    """A log page of 402 reads, 41 writes and no trim in bucket 0, as nvme-cli 2.3 prints it; later releases count right."""
+    document = {
+        "TS": T, "device": "nvme0n1", "Feature Status": 7, "Active Threshold A": 5, "Active Lantency Minimum Window": 500,
+        "Active Latency Mode: Bucket 0": {"Read": 1, "Write": 1, "Trim": 1},
+        "Active Bucket Counter: Bucket 0": {"Read": 0, "Write": 0, "Trim": 41},
+        "Active Measured Latency: Bucket 0": {"Read": 0, "Write": 7, "Trim": 17},
+    }  # fmt: skip
+    (old,) = warehouse.land("smartctl", {"web1/ocp.json": document}).unreadable
+    assert "(2.3 does) prints the counts of the latency monitor under the wrong commands: use a newer one" in str(old.note)
+    document["Active Latency Minimum Window"] = document.pop("Active Lantency Minimum Window")
+    document["Active Bucket Counter: Bucket 0"] = {"Trim": 0, "Write": 41, "Read": 402}
+    warehouse.land("smartctl", {"web1/ocp.json": document})
+    found = [("ocp_bucket_0_read_count", 402), ("ocp_bucket_0_trim_count", 0), ("ocp_bucket_0_write_count", 41)]
+    assert health(warehouse, "attribute raw_value") == found
