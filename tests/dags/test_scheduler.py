@@ -51,8 +51,8 @@ TASK_SECONDS = {
 }
 """The tasks that write or tell something or decide what is done, and what each takes at least: it is killed within."""
 LOOK_SECONDS = 0.1
-ANY_KILL_SECONDS = 40
-"""Once those were killed, how long to wait for another kill at most, where there is one for every hour; an hour's run takes about 28 s."""
+ANY_KILL_SECONDS = 25
+"""Once those were killed, how long to wait for another kill at most, where there is one for every hour; an hour takes 20 s and more."""
 NIGHT_HOURS = 12
 NIGHTS = len(HOURS) // NIGHT_HOURS
 """Maintenance runs once in this number of hours, the first time beside a backfill. In CI there is no night, and the machine stays up."""
