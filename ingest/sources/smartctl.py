@@ -107,17 +107,17 @@ def _of_nvme(document: dict[str, Any], host: str) -> Logged | None:
     """
     if not _NVME_LOGS & document.keys():
         return None
-    if "Active Lantency Minimum Window" in document:  # so spelled only where writes stand as `Trim` and reads nowhere
+    if "Active Lantency Minimum Window" in document:  # only releases that print writes as `Trim`, and no reads, spell it so
         raise UnreadableFile("this nvme-cli (2.3 does) prints the counts of the latency monitor under the wrong commands: use a newer one")
     device, seconds = text_in(document.get("device")), document.get("TS")
     if device is None or type(seconds) is not int:
         raise UnreadableFile('no keys TS and device: add them with `jq ".TS = $(date +%s) | .device = \\"nvme0n1\\""`')
     found: list[tuple[str, int | None]] = []
+    # releases that print a mode of each bucket number the buckets of latencies the other way round
+    kinds = "Bucket Counter" if "Active Latency Mode: Bucket 0" in document else "Bucket Counter|Measured Latency"
     volume = "instance_store" if any(name.startswith("instance_store_") for name in document) else "ebs"
     for name, value in document.items():
-        # releases that print a mode of each bucket measure bucket 3 where they say 0
-        told = "Bucket Counter" if "Active Latency Mode: Bucket 0" in document else "Bucket Counter|Measured Latency"
-        if match := re.fullmatch(rf"Active ({told}): Bucket (\d)", name):
+        if match := re.fullmatch(rf"Active ({kinds}): Bucket (\d)", name):
             unit = "count" if match[1] == "Bucket Counter" else "ms"
             found += [
                 (f"ocp_bucket_{match[2]}_{way.lower()}_{unit}", count_in(number))

@@ -109,8 +109,8 @@ def pull_latencies(client: Client, selection: Selection, first: datetime, end: d
     rows: list[tuple[str | float, ...]] = []
     for one in series:
         host, device = hosts[one.labels.get(selection.labels.host, "")], one.labels.get(selection.labels.device, "")
-        # reads and writes are histograms of their own, whatever a release calls the label that tells them apart
-        histogram = json.dumps({name: value for name, value in sorted(one.labels.items()) if name != "le"})
+        # reads and writes are separate histograms, and releases name the label that separates them differently
+        histogram = json.dumps({name: value for name, value in one.labels.items() if name != "le"}, sort_keys=True)
         rows += [(host, device, histogram, at, one.labels.get("le", ""), value) for at, value in one.points]
     names = ("host", "device", "histogram", "at", "le", "value")
     points = pl.DataFrame(rows, schema={name: pl.Float64() if name == "at" else pl.String() for name in names}, orient="row")
