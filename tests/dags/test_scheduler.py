@@ -49,10 +49,10 @@ TASK_SECONDS = {
     "drivetail_maintenance.proofs.sums": 2.0,
     "drivetail_maintenance.proofs.rebuild": 4.0,
 }
-"""The tasks that write or tell something or decide what is done, and what each takes at least: it is killed within, sooner after a miss."""
+"""Tasks that write, notify or decide, and the least time each runs: its kill comes within that time, sooner after each miss."""
 LOOK_SECONDS = 0.1
 ANY_KILL_SECONDS = 25
-"""Once those were killed, how long to wait for another kill at most, where there is one for every hour; an hour takes 20 s and more."""
+"""After those, the longest wait for the next kill when there is one kill for each hour; the run of an hour takes 20 s or more."""
 NIGHT_HOURS = 12
 NIGHTS = len(HOURS) // NIGHT_HOURS
 """Maintenance runs once in this number of hours, the first time beside a backfill. In CI there is no night, and the machine stays up."""

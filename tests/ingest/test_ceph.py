@@ -211,7 +211,7 @@ def test_the_slow_drive_of_a_real_cluster_is_named(warehouse: Warehouse) -> None
 
 
 def test_the_slow_drive_of_a_real_cluster_is_named_from_prometheus(warehouse: Warehouse) -> None:
-    """From Ceph 16.2.15 while osd.4 was stopped eight ninths of the time; each look stands for two hours, drives were named."""
+    """Scraped from Ceph 16.2.15 while osd.4 was stopped eight ninths of the time; each scrape lasts two hours, drives get names."""
     recorded = (Path(__file__).parent / "ceph_16.2.15.prom").read_text().replace("/dev/loop", "/dev/sd").replace('"loop', '"sd')
     recorded = re.sub(r'devices="(sd\d)",device_ids="N/A"', r'devices="\1",device_ids="\1=QEMU_DISK_\1"', recorded)
     recorded = re.sub(r"sd(\d)", lambda disk: f"sd{'abcde'[int(disk[1])]}", recorded)
@@ -219,11 +219,11 @@ def test_the_slow_drive_of_a_real_cluster_is_named_from_prometheus(warehouse: Wa
     for number, look in enumerate(recorded.split("# TS ")[1:]):
         for metric, text, value in re.findall(r"^(\w+)\{(.*)\} (\S+)$", look, re.MULTILINE):
             given = dict(re.findall(r'(\w+)="(.*?)"', text))
-            # as a server keeps the label of an exporter that its target has too
+            # Prometheus renames the exporter's `instance`, because the target has that label too
             given |= {"exported_instance": given["instance"]} if "instance" in given else {}
-            minutes = range(480) if "latency" not in metric and "recovery" not in metric else range(120 * number, 120 * (number + 1))
+            lasts = 480 if metric in ("ceph_osd_metadata", "ceph_disk_occupation") else 120
             points = series.setdefault(labels(metric, **given | {"instance": "mgr:9283", "job": "ceph"}), [])
-            points += [(float(TS + 60 * minute), float(value)) for minute in minutes]
+            points += [(float(TS + 60 * minute), float(value)) for minute in range(120 * number, 120 * number + lasts)]
     with serving(Server(series)) as server:
         assert ingest("ceph", server.url, warehouse.path, first=AT, end=AT + timedelta(hours=8)).rows_rejected == 0
     raised = warehouse.built("select subject_id, raid_group_id, round(max_slowdown, 1) from marts.fct_slow_alerts")

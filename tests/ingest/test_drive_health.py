@@ -207,7 +207,7 @@ def test_logs_of_nvme_name_the_device_that_was_added(warehouse: Warehouse) -> No
     assert "no keys TS and device" in str(summary.unreadable[0].note)
 
 
-def test_releases_of_nvme_that_misname_the_latency_monitor_are_known(warehouse: Warehouse) -> None:
+def test_an_old_nvme_clis_latency_monitor_is_refused_or_read_in_part(warehouse: Warehouse) -> None:
     """A log page of 402 reads, 41 writes and no trim in bucket 0, as nvme-cli 2.3 prints it; later releases count right."""
     document = {
         "TS": T, "device": "nvme0n1", "Feature Status": 7, "Active Threshold A": 5, "Active Lantency Minimum Window": 500,
