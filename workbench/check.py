@@ -47,7 +47,7 @@ BANNED = {
     r"[Nn]ull where inventory does not say": "`Null where inventory has none`",
     r"description: [\"']?(?:Those|It) |\bThose that are meant\b": "name the thing: `Hours of a parity drive`",
     r"(?:\bdef test_|^  - name: )(?:what(?!_if)|who|it|so|there|of)_\w+(?:\(|$)": "begin with the subject: `a_new_alert_is_sent_once`",
-    r"(?:\bdef test_|^  - name: )\w*_(?:told|tells?|sa(?:id|ys?)_to_be|is_said)(?:_\w+)?(?:\(|$)": "use the verb for what happens, not `told` or `said`: `a_new_alert_is_sent_once`",
+    r"(?:\bdef test_|^  - name: )\w*_(?:told|tells?|sa(?:id|ys?)_to_be|is_said)(?:_\w+)?(?:\(|$)": "replace told or said by the action: `a_new_alert_is_sent_once`",
     r"\bdef test_\w{66,}": "name subject, condition and result in 70 characters",
 }
 """Pattern -> plain words for it. The README's and the models' readers are strangers."""
