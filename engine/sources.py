@@ -81,20 +81,26 @@ def rows_of(columns: Columns, files: Sequence[Path], identity: Columns) -> str:
     others = [path for path in files if source_of(path) is not None]
     nulls = "".join(f', cast(null as {kind}) as "{name}"' for name, kind in identity.items())
     sides = [f"select *{nulls} from {parquet(own)}"] if own else []
-    sides += [f"select * from {parquet(others)}"] if others else []
+    if "from_utc" in identity:
+        # an earlier release did not write when within the hour
+        sides += [no_rows(columns), f"select * from {parquet(others, is_by_name=True)}"] if others else []
+    else:
+        sides += [f"select * from {parquet(others)}"] if others else []
     return " union all by name ".join(sides)
 
 
-def parquet(files: Iterable[Path]) -> str:
-    """SQL that reads Parquet files. A folder above the warehouse such as drive_id=x is no column of theirs."""
-    return f"read_parquet([{', '.join(map(quoted, files))}], hive_partitioning = false)"
+def parquet(files: Iterable[Path], *, is_by_name: bool = False) -> str:
+    """SQL that reads Parquet files. A folder above the warehouse such as drive_id=x is no column of theirs. is_by_name: files may lack columns."""
+    by_name = ", union_by_name = true" if is_by_name else ""
+    return f"read_parquet([{', '.join(map(quoted, files))}], hive_partitioning = false{by_name})"
 
 
 def identity_of(table: str, columns: Columns) -> dict[str, str]:
     """The columns of a raw table that say who saw a row, which files of a source that names drives itself lack."""
     if table.startswith("retired_") or table in ("rejected_records", "ingested_files"):
         return {}
-    return {name: columns[name] for name in ("source", "is_alias", "is_group_guessed") if name in columns}
+    spans = ("from_utc", "to_utc") if table in ("drive_hours", "drive_latencies") else ()
+    return {name: columns[name] for name in ("source", "is_alias", "is_group_guessed", *spans) if name in columns}
 
 
 def raw_rows(table: str, columns: Columns, files: RawFiles, days: Sequence[date] | None = None, horizon: date | None = None) -> str:

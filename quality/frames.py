@@ -13,7 +13,7 @@ import jinja2
 import polars as pl
 import yaml
 
-from ingest.contract.fleet import CONTRACT, KEY
+from ingest.contract.fleet import CONTRACT, key_of
 from ingest.contract.values import MEASURED_KINDS, TIMED
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -134,6 +134,6 @@ def facts(table: str, rows: pl.DataFrame, now: datetime, usual_hour: int | None 
 
 def without_duplicates(table: str, rows: pl.DataFrame) -> pl.DataFrame:
     """Rows less the exact duplicates: a file that came twice says nothing new, and is judged when it lands."""
-    if table not in CONTRACT or not rows.select(pl.struct(*KEY[table]).is_duplicated().any()).item():
+    if table not in CONTRACT or not rows.select(pl.struct(*key_of(table, rows.columns)).is_duplicated().any()).item():
         return rows
     return rows.unique(list(CONTRACT[table]), keep="first", maintain_order=True)

@@ -132,8 +132,11 @@ NAMES: dict[str, tuple[str, ...]] = {
 
 
 def key_of(record_kind: str, columns: Collection[str]) -> tuple[str, ...]:
-    """The key of records with these columns. The host is part of it for drives that hosts saw (`source`): two may claim one serial."""
-    return (*KEY[record_kind], "host") if record_kind == "drives" and "source" in columns else KEY[record_kind]
+    """The key of records with these columns. Of what hosts saw (`source`) more is part of it: two hosts may claim one serial, and a device
+    may have several spans in an hour.
+    """
+    seen = {"drives": ("host",), "drive_hours": ("from_utc",), "drive_latencies": ("from_utc",)}
+    return (*KEY[record_kind], *(seen.get(record_kind, ()) if "source" in columns else ()))
 
 
 # Every inner list is one way to be complete: a file needs all the columns of at least one.
@@ -168,11 +171,15 @@ OPTIONS: dict[str, dict[str, pl.DataType]] = {
 RAW: dict[str, dict[str, pl.DataType]] = {kind: {**CONTRACT[kind], **OPTIONS[kind], **ORIGIN} for kind in RAW_KINDS}
 
 # Further columns of a record from a source that sees drives from a host: its source, whether drive_id is an alias
-# (`HOST/DEVICE`, `wwn:...`) and not a serial number, whether raid_group_id is only the host the drive is in.
+# (`HOST/DEVICE`, `wwn:...`) and not a serial number, whether raid_group_id is only the host the drive is in, and the span within the hour
+# that was measured: null where it begins or ends with the hour (ingest/reading/spans.py).
 _SEEN: dict[str, pl.DataType] = {"source": TEXT, "is_alias": FLAG}
+_SPAN: dict[str, pl.DataType] = {"from_utc": TIME, "to_utc": TIME}
 IDENTITY: dict[str, dict[str, pl.DataType]] = {
-    **{kind: {**_SEEN, "is_group_guessed": FLAG} for kind in ("drive_hours", "drive_samples", "drives")},
-    **dict.fromkeys(("drive_events", "drive_health", "drive_latencies"), _SEEN),
+    "drive_hours": {**_SEEN, "is_group_guessed": FLAG, **_SPAN},
+    "drive_latencies": {**_SEEN, **_SPAN},
+    **{kind: {**_SEEN, "is_group_guessed": FLAG} for kind in ("drive_samples", "drives")},
+    **dict.fromkeys(("drive_events", "drive_health"), _SEEN),
     **{kind: {"source": TEXT} for kind in ("drive_aliases", "labels")},
 }
 

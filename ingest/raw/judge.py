@@ -18,10 +18,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ingest.contract.fleet import CONTRACT, KEY, OPTIONS, RETIRED, key_of, raw_columns
+from ingest.contract.fleet import CONTRACT, OPTIONS, RETIRED, key_of, raw_columns
 from ingest.contract.values import TIMED
 from ingest.raw.staging import StagedDelivery, key_hashes
-from ingest.raw.store import drive_hour_files, source_of, table_files
+from ingest.raw.store import drive_hour_files, scan_raw, source_of, table_files
 
 # rows of one look at clashing drive-hours; bounds memory when a whole day is sent again
 BATCH_ROWS = 1_000_000
@@ -261,8 +261,9 @@ def _clashing(staged: StagedDelivery, record_kind: str, on_progress: Callable[[i
     clashing = [_repeated(mine)]
     near = stored_files(staged, record_kind, first, last)
     for number, path in enumerate(near):
-        scan = pl.scan_parquet(path, glob=False).filter(_in_hours(record_kind, first, last))
-        theirs = key_hashes(scan.select(*KEY[record_kind]).collect(), record_kind)
+        scan = scan_raw([path], record_kind).filter(_in_hours(record_kind, first, last))
+        key = key_of(record_kind, raw_columns(record_kind, staged.source))
+        theirs = key_hashes(scan.select(*key, *(["source"] if staged.source else [])).collect(), record_kind)
         clashing.append(theirs[_is_in(theirs, mine)])
         on_progress(number + 1, len(near))
     return _distinct(np.concatenate(clashing))
@@ -318,6 +319,6 @@ def _clashing_rows(
 ) -> pl.DataFrame:
     found = [pl.DataFrame(schema=raw_columns(record_kind, source))]
     for path in paths:
-        rows = pl.scan_parquet(path, glob=False).filter(_in_hours(record_kind, first, last)).collect()
+        rows = scan_raw([path], record_kind).filter(_in_hours(record_kind, first, last)).collect()
         found.append(rows.filter(pl.Series(_is_in(key_hashes(rows, record_kind), clashing))))
     return pl.concat(found)

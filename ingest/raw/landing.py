@@ -178,8 +178,9 @@ class Landing:
         if record_kind == "drives":
             rows = rows.with_columns(pl.col("kind").fill_null(pl.lit(self.kind, pl.String())))
         if self.staged.source is not None:
-            flags = [name for name in IDENTITY[record_kind] if name != "source"]
-            given = [pl.col(name).fill_null(False) if name in rows.columns else pl.lit(False).alias(name) for name in flags]
+            seen = {name: dtype for name, dtype in IDENTITY[record_kind].items() if name != "source"}
+            rows = rows.with_columns(pl.lit(None, dtype).alias(name) for name, dtype in seen.items() if name not in rows.columns)
+            given = [pl.col(name).fill_null(False) for name, dtype in seen.items() if dtype == pl.Boolean()]
             rows = rows.with_columns(pl.lit(self.source).alias("source"), *given)
         return rows.select(pl.col(name).cast(dtype) for name, dtype in raw_columns(record_kind, self.staged.source).items())
 

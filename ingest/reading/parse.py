@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ingest.contract.fleet import CONTRACT, DAY, LONGEST_NAME_BYTES, NAMES, REAL, TEXT, TIME
+from ingest.contract.fleet import CONTRACT, DAY, IDENTITY, LONGEST_NAME_BYTES, NAMES, REAL, TEXT, TIME
 from ingest.contract.values import DRIVE_KINDS, EVENT_TYPES, ROLES
 from ingest.reading.batches import REJECTION, TOO_LONG, Batch
 from ingest.reading.readers import SHOWN_VALUE_CHARS, RawChunk
@@ -76,13 +76,14 @@ def _rejections(delivered: pl.DataFrame, frame: pl.DataFrame, checks: list[Check
 
 def completed(rows: pl.DataFrame, record_kind: str) -> pl.DataFrame:
     """Records made by a source that has only some of the contract columns: the missing ones null, then what it is not sure of
-    (`is_alias`, `is_group_guessed`) where it says so, then `file_no` and `row_no`. Of a name that is too long the rest becomes a digest.
+    (`is_alias`, `is_group_guessed`) and its span within the hour where it says so, then `file_no` and `row_no`. Of a name that is too long the
+    rest becomes a digest.
     """
     for name in NAMES[record_kind]:
         rows = _shortened(rows, name) if name in rows.columns else rows
     missing = [pl.lit(None, dtype).alias(name) for name, dtype in CONTRACT[record_kind].items() if name not in rows.columns]
-    unsure = [name for name in ("is_alias", "is_group_guessed") if name in rows.columns]
-    return rows.with_columns(missing).select(*CONTRACT[record_kind], *unsure, "file_no", "row_no")
+    seen = [name for name in IDENTITY[record_kind] if name in rows.columns and name != "source"]
+    return rows.with_columns(missing).select(*CONTRACT[record_kind], *seen, "file_no", "row_no")
 
 
 def _shortened(rows: pl.DataFrame, name: str) -> pl.DataFrame:
