@@ -326,7 +326,7 @@ def search(published: Published, query: Query) -> Page | str:
     return Page(f"Search: {sought}", blocks_of(published, "search", words))
 
 
-ALIASES = "intermediate.int_aliases__periods"
+ALIASES = "intermediate.int_names"
 
 
 def exact(published: Published, sought: str) -> str | None:

@@ -1,8 +1,9 @@
-{#- The host of an alias HOST/DEVICE without its domain, which some sources leave out; an address as it is. Empty for another name. -#}
+{#- The host of an alias HOST/DEVICE without its domain, which some sources leave out; an address as it is, and what stands behind an @ stays.
+    Empty for another name. -#}
 {% macro host_of(alias) -%}
 case
-        when regexp_extract({{ alias }}, '^([0-9][0-9.]*)/', 1) <> '' then regexp_extract({{ alias }}, '^([0-9][0-9.]*)/', 1)
-        else lower(regexp_extract({{ alias }}, '^([^/.]+)[^/]*/', 1))
+        when regexp_extract({{ alias }}, '^([0-9][0-9.]*(@[^/]*)?)/', 1) <> '' then regexp_extract({{ alias }}, '^([0-9][0-9.]*(@[^/]*)?)/', 1)
+        else lower(regexp_extract({{ alias }}, '^([^/.@]+)[^/]*/', 1)) || regexp_extract({{ alias }}, '^[^/@]*(@[^/]*)/', 1)
     end
 {%- endmacro %}
 

@@ -14,7 +14,7 @@ kept as (
     from {{ ref('int_drive_days') }}
     group by day_utc
     union all
-    select day_utc, cast(sum(path_hours + other_hours) as bigint) as row_count
+    select day_utc, cast(sum(path_spans + part_spans + other_spans + changed_spans) as bigint) as row_count
     from {{ ref('int_drive_days__merged') }}
     group by day_utc
 ),

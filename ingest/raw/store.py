@@ -131,7 +131,7 @@ def table_files(deliveries: Iterable[Delivery], table: str) -> list[Path]:
     ]
 
 
-def scan_raw(paths: Sequence[Path], record_kind: str) -> pl.LazyFrame:
+def scan_raw(paths: list[Path], record_kind: str) -> pl.LazyFrame:
     """Records of one source's raw files; columns that an earlier release did not write are null."""
     columns = raw_columns(record_kind, source_of(paths[0]))
     return pl.scan_parquet(paths, glob=False, schema=columns, missing_columns="insert")

@@ -12,23 +12,31 @@ select 'own segment' as place_type, drive_id, raid_group_id, role, from_hour_utc
 from {{ ref('int_drives__segments') }}
 where not is_believed
 union all
--- an alias that names another drive than before changes both drives
+-- a name that is another drive's than before changes both drives, and an instant at which it passes the hour that it is in
+{%- for named, other in (('drive_id', 'alias'), ('alias', 'drive_id')) %}
 select
     'alias' as place_type,
-    drive_id,
+    {{ named }} as drive_id,
     cast(null as string) as raid_group_id,
-    alias as role,
-    from_hour_utc, to_hour_utc
-from {{ ref('int_aliases__periods') }}
+    coalesce({{ other }}, 'unknown') as role,
+    cast(date_trunc('hour', from_utc) as timestamp) as from_hour_utc,
+    {{ next_hour('to_utc') }} as to_hour_utc
+from {{ ref('int_names') }}
+where {{ named }} is not null
 union all
+{%- endfor %}
+{%- for at in ('from_utc', 'to_utc') %}
 select
-    'alias' as place_type,
+    '{{ at[:-4] }}' as place_type,
     alias as drive_id,
     cast(null as string) as raid_group_id,
-    drive_id as role,
-    from_hour_utc, to_hour_utc
-from {{ ref('int_aliases__periods') }}
+    cast({{ at }} as string) as role,
+    cast(date_trunc('hour', {{ at }}) as timestamp) as from_hour_utc,
+    cast(date_trunc('hour', {{ at }}) as timestamp) + interval 1 hour as to_hour_utc
+from {{ ref('int_names') }}
+where {{ at }} > timestamp '{{ var("beginning_of_time") }}' and {{ at }} < timestamp '{{ var("end_of_time") }}'
 union all
+{%- endfor %}
 -- whether devices are paths of one drive, which decides whose their hours are when both measured it
 select
     'serial' as place_type,
@@ -37,7 +45,7 @@ select
     case when serials.is_one_drive_of_hosts then 'one drive of hosts' when serials.is_one_drive then 'one drive' else 'several devices' end as role,
     timestamp '{{ var("beginning_of_time") }}' as from_hour_utc,
     timestamp '{{ var("end_of_time") }}' as to_hour_utc
-from {{ ref('int_serials__claimed') }} as serials
+from {{ ref('int_serials') }} as serials
 union all
 select distinct
     'serial' as place_type,
@@ -46,8 +54,8 @@ select distinct
     case when serials.is_one_drive_of_hosts then 'one drive of hosts' when serials.is_one_drive then 'one drive' else 'several devices' end as role,
     timestamp '{{ var("beginning_of_time") }}' as from_hour_utc,
     timestamp '{{ var("end_of_time") }}' as to_hour_utc
-from {{ ref('int_aliases__claimed') }} as claims
-inner join {{ ref('int_serials__claimed') }} as serials on claims.drive_id = serials.drive_id
+from {{ ref('int_names__claimed') }} as claims
+inner join {{ ref('int_serials') }} as serials on claims.drive_id = serials.drive_id
 where claims.is_device
 union all
 -- which thresholds a RAID group goes by, where kinds differ in them

@@ -29,9 +29,9 @@ where not exists (
 NAMED_DRIVE = """
 coalesce(
     (
-        select aliases.drive_id from intermediate.int_aliases__periods as aliases
-        where delivered.is_alias is not null and delivered.drive_id = aliases.alias
-            and aliases.from_hour_utc <= {at} and aliases.to_hour_utc > {at}
+        select min(names.drive_id) from intermediate.int_names as names
+        where delivered.is_alias is not null and delivered.drive_id = names.alias
+            and names.from_utc < {at} + interval 1 hour and names.to_utc > {at}
     ),
     delivered.drive_id
 )

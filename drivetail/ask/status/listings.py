@@ -164,8 +164,8 @@ LISTINGS = {
         "paths": Listing(
             "Drives of several paths, added up",
             "from status.fct_recent_paths",
-            "path_hours desc, drive_id",
-            {"drive": "drive_id", "host": "host", "devices": "device", "hours added": "path_hours"},
+            "path_spans desc, drive_id",
+            {"drive": "drive_id", "host": "host", "devices": "device", "hours added": "path_spans"},
         ),
     },
 }

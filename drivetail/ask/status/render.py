@@ -109,8 +109,10 @@ def _turned_away_blocks(status: Status) -> list[str]:
 
 def _outcomes_block(window: Row, span: str) -> list[str]:
     merged = {
-        "another source, or another name of the drive, reported the same hour": window["merged"]["other_hours"],
-        "another path to the drive, added up with the first": window["merged"]["path_hours"],
+        "another source, or another name of the drive, reported the same time": window["merged"]["other_spans"],
+        "another path to the drive, added up with the first": window["merged"]["path_spans"],
+        "another part of the hour, added up with the first": window["merged"]["part_spans"],
+        "belongs to no drive: its name may have passed from one to another meanwhile": window["merged"]["changed_spans"],
     }
     outcomes = [(row["outcome"], row["drive_hours"]) for row in window["drive_hours"]] + list(merged.items())
     total = sum(hours for _, hours in outcomes)
@@ -121,7 +123,7 @@ def _outcomes_block(window: Row, span: str) -> list[str]:
     undirected = window["slowdowns_without_directions"]
     why = "their source gives one latency for both, or too few peers read or wrote"
     note = f"{human(undirected)} of those with a slowdown have no slowdown of reads or of writes: {why}" if undirected else ""
-    days = f"those of another source, name or path are of whole days, from {window['merged']['first_day_utc']} on"
+    days = f"those of another source, name, path or part of an hour are of whole days, from {window['merged']['first_day_utc']} on"
     title = f"What became of {human(total)} accepted drive-hours"
     return [block(title, span, table(rows, columns), note, days if any(merged.values()) else "")]
 

@@ -36,18 +36,18 @@ placed_names as (
         aliases.drive_id,
         regexp_extract(aliases.alias, '/(.+)$', 1) as device,
         regexp_extract(aliases.alias, '/(nvme[0-9]+)$', 1) <> '' as is_controller,
-        aliases.to_hour_utc,
+        aliases.to_utc,
         coalesce({{ host_of('aliases.alias') }} = {{ host_of("inventory.host || '/'") }}, false) as is_there
-    from {{ ref('int_aliases__periods') }} as aliases
+    from {{ ref('int_names') }} as aliases
     left join inventory on aliases.drive_id = inventory.drive_id
-    where aliases.alias like '%/%'
+    where aliases.alias like '%/%' and aliases.drive_id is not null
 ),
 
 names as (
     select
         drive_id, device, is_controller,
-        rank() over (partition by drive_id order by is_there desc, to_hour_utc desc) = 1 as is_latest,
-        max(case when is_controller then 0 else 1 end) over (partition by drive_id, is_there, to_hour_utc) as names_devices
+        rank() over (partition by drive_id order by is_there desc, to_utc desc) = 1 as is_latest,
+        max(case when is_controller then 0 else 1 end) over (partition by drive_id, is_there, to_utc) as names_devices
     from placed_names
 ),
 

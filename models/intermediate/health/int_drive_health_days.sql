@@ -2,10 +2,10 @@
 with named as (
     select
         delivered.*,
-        coalesce(aliases.drive_id, delivered.drive_id) as named_drive_id,
+        coalesce(names.drive_id, delivered.drive_id) as named_drive_id,
         cast(delivered.read_at as date) as day_utc
     from {{ ref('stg_raw__drive_health') }} as delivered
-    {{ joined_aliases('read_at') }}
+    {{ joined_names('read_at') }}
 ),
 
 ranked as (

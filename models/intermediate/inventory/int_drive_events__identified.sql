@@ -55,9 +55,9 @@ happened as (
 ),
 
 seen_from_hosts as (
-    select delivered.*, coalesce(aliases.drive_id, delivered.drive_id) as named_drive_id
+    select delivered.*, coalesce(names.drive_id, delivered.drive_id) as named_drive_id
     from happened as delivered
-    {{ joined_aliases('occurred_at') }}
+    {{ joined_names('occurred_at') }}
 ),
 
 -- a drive may be unplugged again within a minute, after a replug

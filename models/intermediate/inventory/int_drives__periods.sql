@@ -14,13 +14,20 @@ with held as (
     select *, {{ valid_until('drive_id, host') }} as valid_until
     from {{ ref('stg_raw__drives') }}
     where source is not null
+        and (valid_to > valid_from or valid_from is null or valid_to is null)
+        -- a serial that devices share is no drive, and describes none
+        and (source = 'mapping' or drive_id not in (select drive_id from {{ ref('int_serials') }} where is_shared))
 ),
 
 live as (
     select
         *,
         coalesce(cast(date_trunc('hour', valid_from) as timestamp), timestamp '{{ var("beginning_of_time") }}') as from_hour_utc,
-        coalesce(cast(date_trunc('hour', valid_until) as timestamp), timestamp '{{ var("end_of_time") }}') as to_hour_utc
+        -- a host's look is of an instant, and its last hour is the drive's
+        coalesce(
+            case when source is null then cast(date_trunc('hour', valid_until) as timestamp) else {{ next_hour('valid_until') }} end,
+            timestamp '{{ var("end_of_time") }}'
+        ) as to_hour_utc
     from held
 ),
 
@@ -48,48 +55,74 @@ seen_from_hosts as (
     where live.source is not null
 ),
 
--- a serial that several devices share: a host's description of it is about those that it called so
-shared as (
-    select distinct
-        claims.source, claims.drive_id, claims.host, claims.valid_from,
-        claims.alias || case when claims.is_controller then 'n1' else '' end as device_drive_id
-    from {{ ref('int_aliases__claimed') }} as claims
-    inner join {{ ref('int_serials__claimed') }} as serials on claims.drive_id = serials.drive_id and serials.is_shared
-    where claims.is_device and not claims.is_derived and claims.source <> 'mapping'
+-- by whole hours: who bore a name, and the name itself where its drive is unknown
+bearers as (
+    select
+        alias, drive_id, true as is_seen,
+        cast(date_trunc('hour', from_utc) as timestamp) as from_hour_utc,
+        {{ next_hour('to_utc') }} as to_hour_utc
+    from {{ ref('int_names') }}
+    where drive_id is not null
+    union all
+    select
+        alias,
+        alias as drive_id,
+        false as is_seen,
+        coalesce(lag({{ next_hour('to_utc') }}) over (partition by alias order by from_utc), timestamp '{{ var("beginning_of_time") }}') as from_hour_utc,
+        cast(date_trunc('hour', from_utc) as timestamp) as to_hour_utc
+    from {{ ref('int_names') }}
+    union all
+    select
+        alias,
+        alias as drive_id,
+        false as is_seen,
+        {{ next_hour('max(to_utc)') }} as from_hour_utc,
+        timestamp '{{ var("end_of_time") }}' as to_hour_utc
+    from {{ ref('int_names') }}
+    group by alias
 ),
 
--- each under the drives that its alias named while it held
+borne as (
+    select
+        seen_from_hosts.*,
+        coalesce(bearers.drive_id, seen_from_hosts.drive_id) as bearer,
+        greatest(seen_from_hosts.from_hour_utc, coalesce(bearers.from_hour_utc, seen_from_hosts.from_hour_utc)) as borne_from_hour_utc,
+        least(seen_from_hosts.seen_to_hour_utc, coalesce(bearers.to_hour_utc, seen_from_hosts.seen_to_hour_utc)) as borne_to_hour_utc,
+        -- a look describes the drive that it found, not the next one under its name
+        coalesce(
+            seen_from_hosts.valid_from is null
+            or bearers.from_hour_utc <= min(case when bearers.is_seen then bearers.from_hour_utc end) over (
+                partition by seen_from_hosts.source, seen_from_hosts.drive_id, seen_from_hosts.host, seen_from_hosts.valid_from
+            ),
+            true
+        ) as is_described
+    from seen_from_hosts
+    left join bearers
+        on seen_from_hosts.drive_id = bearers.alias
+        and bearers.from_hour_utc < bearers.to_hour_utc
+        and bearers.from_hour_utc < seen_from_hosts.seen_to_hour_utc
+        and bearers.to_hour_utc > seen_from_hosts.from_hour_utc
+),
+
+-- each under the drives that bore its name while it held
 named as (
     select
-        coalesce(shared.device_drive_id, aliases.drive_id, seen_from_hosts.drive_id) as drive_id,
-{%- for name in membership + description %}
-        seen_from_hosts.{{ name }},
+        bearer as drive_id,
+{%- for name in membership %}
+        {{ name }},
+{%- endfor %}
+{%- for name in description %}
+        case when is_described then {{ name }} end as {{ name }},
 {%- endfor %}
         -- power-on hours stand still while a drive is off, so a day counted back from them only moves later: the first one said is the nearest
         case
-            when seen_from_hosts.source in ('{{ powered_age_sources | join("', '") }}')
-                then min(seen_from_hosts.deployed_on) over (
-                    partition by coalesce(shared.device_drive_id, aliases.drive_id, seen_from_hosts.drive_id), seen_from_hosts.source
-                )
-            else seen_from_hosts.deployed_on
+            when source in ('{{ powered_age_sources | join("', '") }}') then min(deployed_on) over (partition by bearer, source)
+            when is_described then deployed_on
         end as deployed_on,
-        seen_from_hosts.source, seen_from_hosts.is_group_guessed, seen_from_hosts.valid_from, seen_from_hosts.collected_at,
-        case
-            when aliases.from_hour_utc > seen_from_hosts.from_hour_utc then aliases.from_hour_utc else seen_from_hosts.from_hour_utc
-        end as from_hour_utc,
-        case
-            when aliases.to_hour_utc < seen_from_hosts.seen_to_hour_utc then aliases.to_hour_utc else seen_from_hosts.seen_to_hour_utc
-        end as to_hour_utc
-    from seen_from_hosts
-    left join {{ ref('int_aliases__periods') }} as aliases
-        on seen_from_hosts.drive_id = aliases.alias
-        and aliases.from_hour_utc < seen_from_hosts.seen_to_hour_utc
-        and aliases.to_hour_utc > seen_from_hosts.from_hour_utc
-    left join shared
-        on seen_from_hosts.source = shared.source
-        and seen_from_hosts.drive_id = shared.drive_id
-        and {{ host_of("seen_from_hosts.host || '/'") }} = shared.host
-        and seen_from_hosts.valid_from = shared.valid_from
+        source, is_group_guessed, valid_from, collected_at,
+        borne_from_hour_utc as from_hour_utc,
+        borne_to_hour_utc as to_hour_utc
+    from borne
 ),
 
 said as (

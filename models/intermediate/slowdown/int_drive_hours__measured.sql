@@ -26,6 +26,6 @@ select
     declared_kind, is_group_guessed,
     coalesce(inventory_raid_group_id = raid_group_id_of_kind, false) as is_where_inventory_says,
     case when is_data_in_inventory and inventory_raid_group_id <> raid_group_id_of_kind then inventory_raid_group_id end as absent_from_raid_group_id,
-    shared_serial, path_hours, other_hours, is_data_drive, is_covered, coverage, latency_us, io_count, io_bytes, read_latency_us,
+    shared_serial, path_spans, part_spans, other_spans, is_data_drive, is_covered, coverage, latency_us, io_count, io_bytes, read_latency_us,
     write_latency_us
 from grouped

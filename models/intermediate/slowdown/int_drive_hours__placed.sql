@@ -60,7 +60,7 @@ select
     is_placed_by_guess as is_group_guessed,
     inventory_raid_group_id,
     coalesce(inventory_role = 'data', false) as is_data_in_inventory,
-    shared_serial, path_hours, other_hours, is_data_drive, is_covered, coverage,
+    shared_serial, path_spans, part_spans, other_spans, is_data_drive, is_covered, coverage,
     {{ merged_latency() }} as latency_us,
     {{ merged_io_count() }} as io_count,
     {{ merged_bytes() }} as io_bytes,

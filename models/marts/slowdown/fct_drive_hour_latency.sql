@@ -2,17 +2,19 @@
 {%- set percentiles = {'p50': 0.5, 'p99': 0.99, 'p999': 0.999} %}
 -- Percentiles of the latencies of a drive-hour, each compared with those of its RAID group as the mean is; of hours whose histogram was delivered. Data
 -- drives in a RAID group wide enough to have peers. Grain: drive_id, hour_utc.
-with named as (
+with {{ named_spans(ref('stg_raw__drive_latencies') ~ ' as delivered') }},
+
+named as (
     select
-        delivered.hour_utc,
-        coalesce(aliases.drive_id, delivered.drive_id) as drive_id,
-        delivered.source, delivered.upper_us,
-        -- paths to one drive add up
-        sum(delivered.io_count) as io_count,
-        {{ source_rank('latency', 'delivered.source') }} as source_rank
-    from {{ ref('stg_raw__drive_latencies') }} as delivered
-    {{ joined_aliases('hour_utc') }}
-    group by delivered.hour_utc, coalesce(aliases.drive_id, delivered.drive_id), delivered.source, delivered.upper_us
+        hour_utc,
+        serial as drive_id,
+        source, upper_us,
+        -- paths to one drive add up, and spans that follow each other
+        sum(io_count) as io_count,
+        {{ source_rank('latency', 'source') }} as source_rank
+    from seen
+    where serial is not null
+    group by hour_utc, serial, source, upper_us
 ),
 
 -- of several sources the first in precedence

@@ -14,10 +14,10 @@ with live as (
         cast(delivered.{{ attribute }} as string) as {{ attribute }}
 {%- endfor %}
     from {{ ref('stg_raw__drives') }} as delivered
-    left join {{ ref('int_aliases__periods') }} as aliases
+    left join {{ ref('int_names') }} as aliases
         on delivered.is_alias is not null
         and delivered.drive_id = aliases.alias
-        and aliases.to_hour_utc = timestamp '{{ var("end_of_time") }}'
+        and aliases.to_utc = timestamp '{{ var("end_of_time") }}'
 ),
 
 names as (
@@ -67,8 +67,8 @@ believed as (
     group by drive_id
     union all
 {%- endfor %}
-    select alias as drive_id, 'serial' as attribute, max_by(drive_id, from_hour_utc) as believed
-    from {{ ref('int_aliases__periods') }}
+    select alias as drive_id, 'serial' as attribute, max_by(drive_id, from_utc) as believed
+    from {{ ref('int_names') }}
     where alias in (select drive_id from said)
     group by alias
 )

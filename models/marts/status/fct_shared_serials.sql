@@ -11,14 +11,14 @@ with measured as (
 ),
 
 claimed as (
-    select * from {{ ref('int_serials__claimed') }} where is_shared
+    select * from {{ ref('int_serials') }} where is_shared
 ),
 
 devices as (
     select
         claims.drive_id as serial,
         claims.alias || case when claims.is_controller then 'n1' else '' end as device
-    from {{ ref('int_aliases__claimed') }} as claims
+    from {{ ref('int_names__claimed') }} as claims
     inner join claimed on claims.drive_id = claimed.drive_id
     where claims.is_device and claims.source <> 'mapping'
     union
@@ -39,6 +39,7 @@ select
     claimed.host_count, claimed.wide_name_count,
     case
         when claimed.drive_id is null then 'measured on several devices in one hour'
+        when claimed.is_described_differently then 'claimed by devices of different model or capacity'
         when claimed.host_count > 1 then 'claimed by several hosts'
         when claimed.wide_name_count > 1 then 'claimed by several devices, with several world wide names'
         else 'claimed by several devices at once, without a world wide name'

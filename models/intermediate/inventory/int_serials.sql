@@ -1,15 +1,15 @@
 -- Serial numbers that several devices go by, and whether these are one drive. Grain: drive_id.
--- A serial that hosts claim by turns, or two devices of a host at once, names none of them without one world wide name: machines make serials up.
--- Nor does one of which a source states two world wide names. One machine may go by two host names; then both state the world wide name.
+-- Agreement has to be seen: devices that have a serial at once are paths to one drive only on one host, with one true world wide name, and of one
+-- model and capacity wherever both are known; hosts are names of one machine only where each states that world wide name.
 -- An operator's mapping decides which drive a device is; other claims to its serial do not count.
 with devices as (
     select
-        source, drive_id,
+        source, drive_id, alias,
         -- a controller names its host but no device, and a drive of several ports has several controllers
         case when not is_controller then host || regexp_extract(alias, '(/.*)$', 1) end as device,
         host, is_derived, valid_from,
         coalesce(valid_until, valid_from) as last_at
-    from {{ ref('int_aliases__claimed') }}
+    from {{ ref('int_names__claimed') }}
     where is_device
 ),
 
@@ -52,15 +52,12 @@ named as (
     select
         source, drive_id, device, host, valid_from,
         case
-            when lead(drive_id) over (partition by source, device order by valid_from, drive_id) = drive_id
-                then lead(valid_from) over (partition by source, device order by valid_from, drive_id)
-            else least(
-                valid_from + interval 1 hour,
-                coalesce(lead(valid_from) over (partition by source, device order by valid_from, drive_id), valid_from + interval 1 hour)
-            )
+            when lead(drive_id) over looks = drive_id then lead(valid_from) over looks
+            else least(valid_from + interval 1 hour, coalesce(lead(valid_from) over looks, valid_from + interval 1 hour))
         end as named_until
     from devices
     where source <> 'mapping' and valid_from is not null and device is not null and not is_derived
+    window looks as (partition by source, device order by valid_from, drive_id)
 ),
 
 at_once as (
@@ -78,31 +75,39 @@ at_once as (
         )
 ),
 
+-- names of one length are of one kind: an SSD may have one of each
 wide_names as (
-    select drive_id, count(distinct alias) as wide_name_count
-    from {{ ref('int_aliases__claimed') }}
-    where alias like 'wwn:%'
+    select drive_id, count(distinct alias) as wide_name_count, max(alike_count) > 1 as is_of_several
+    from (
+        select
+            claims.drive_id, claims.alias,
+            count(*) over (partition by claims.drive_id, claims.source, length(claims.alias)) as alike_count
+        from (
+            select distinct drive_id, source, alias from {{ ref('int_names__claimed') }} where alias like 'wwn:%'
+        ) as claims
+    ) as counted
     group by drive_id
 ),
 
--- names of one length are of one kind: an SSD may have one of each
+-- model and capacity of the devices themselves, by source
+described as (
+    select
+        devices.drive_id,
+        count(distinct records.model) > 1 or count(distinct records.capacity_bytes) > 1 as is_of_several
+    from (select distinct drive_id, source, alias from devices) as devices
+    inner join {{ ref('stg_raw__drives') }} as records on devices.alias = records.drive_id and devices.source = records.source
+    group by devices.drive_id, devices.source
+),
+
 differing as (
-    select drive_id
-    from (
-        select drive_id, source, length(alias) as name_length, count(distinct alias) as name_count
-        from {{ ref('int_aliases__claimed') }}
-        where alias like 'wwn:%'
-        group by drive_id, source, length(alias)
-    ) as counted
-    group by drive_id
-    having max(name_count) > 1
+    select distinct drive_id from described where is_of_several
 ),
 
 -- hosts that stated the world wide name when they claimed the serial
 wide_hosts as (
     select devices.drive_id, count(distinct devices.host) as wide_host_count
     from devices
-    inner join {{ ref('int_aliases__claimed') }} as claims
+    inner join {{ ref('int_names__claimed') }} as claims
         on devices.drive_id = claims.drive_id
         and devices.source = claims.source
         and devices.valid_from = claims.valid_from
@@ -115,9 +120,12 @@ judged as (
         several.drive_id, several.device_count, several.host_count,
         coalesce(wide_names.wide_name_count, 0) as wide_name_count,
         several.is_mapped,
-        coalesce(wide_names.wide_name_count = 1 and wide_hosts.wide_host_count = several.host_count, false) as is_one_drive_of_hosts,
+        differing.drive_id is not null as is_described_differently,
+        coalesce(wide_names.is_of_several, false) as is_of_several_names,
         met.drive_id is not null as is_of_several_hosts,
-        differing.drive_id is not null or (at_once.drive_id is not null and coalesce(wide_names.wide_name_count, 0) <> 1) as is_of_several_devices
+        at_once.drive_id is not null as is_of_devices_at_once,
+        coalesce(wide_names.wide_name_count = 1, false) and differing.drive_id is null as has_one_name,
+        wide_hosts.wide_host_count = several.host_count as is_named_by_all_hosts
     from several
     left join met on several.drive_id = met.drive_id
     left join at_once on several.drive_id = at_once.drive_id
@@ -127,10 +135,15 @@ judged as (
 )
 
 select
-    drive_id, device_count, host_count, wide_name_count,
-    not is_mapped and ((is_of_several_hosts and not is_one_drive_of_hosts) or is_of_several_devices) as is_shared,
+    drive_id, device_count, host_count, wide_name_count, is_described_differently,
+    not is_mapped
+    and (
+        is_of_several_names
+        or (is_of_several_hosts and not (has_one_name and coalesce(is_named_by_all_hosts, false)))
+        or (is_of_devices_at_once and not has_one_name)
+    ) as is_shared,
     -- two devices of one host that measured it in one hour are paths to it
-    is_mapped or wide_name_count = 1 as is_one_drive,
-    -- devices of several hosts that measured it in one hour are one measurement, taken twice
-    is_one_drive_of_hosts
+    is_mapped or has_one_name as is_one_drive,
+    -- devices of several hosts that measured it in one hour are one measurement, taken twice, where their counters agree
+    has_one_name and coalesce(is_named_by_all_hosts, false) as is_one_drive_of_hosts
 from judged

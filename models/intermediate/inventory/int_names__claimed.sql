@@ -1,6 +1,6 @@
--- Who says that an alias is which drive, each name followed to the serial that is known best. Grain: delivery_seq, file_no, row_no, alias.
+-- Who says that a name is of which drive, each followed to the serial that is known best. Grain: delivery_seq, file_no, row_no, alias.
 -- A guessed name counts where no source states one: a controller nvme0 does not identify its namespace nvme0n1. Documents that give
--- a device several serials in one hour, as smartctl does of a controller's drives, say nothing of it.
+-- a device several serials in one hour, as smartctl does of a controller's drives, say nothing of it; nor does a period without length.
 with delivered as (
     select
         *,
@@ -12,10 +12,12 @@ with delivered as (
         and min(drive_id) over (partition by source, alias, date_trunc('hour', valid_from))
         <> max(drive_id) over (partition by source, alias, date_trunc('hour', valid_from)) as is_contradicted
     from {{ ref('stg_raw__drive_aliases') }}
+    where drive_id is not null
 ),
 
 believed as (
-    select * from delivered where not is_contradicted
+    select * from delivered
+    where not is_contradicted and (valid_until > valid_from or valid_from is null or valid_until is null)
 ),
 
 -- some tools give the world wide name for the serial number; another source may know that drive's serial

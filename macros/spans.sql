@@ -1,0 +1,245 @@
+{#- CTEs that name what hosts measured over spans (`from_utc` to `to_utc`; where a span is not given, it is its hour): `seen`, with `serial`, the drive
+    that bore its name over its span: the name itself where it is unknown, null where it may have passed from one drive to another meanwhile.
+    A span has no break, so one drive bore its name throughout if one is known to have borne it at any time of it, and no other. -#}
+{% macro named_spans(relation) -%}
+spans as (
+    select
+        *,
+        {{ host_of('drive_id') }} as host,
+        {{ host_of('drive_id') }} || regexp_extract(drive_id, '(/.*)$', 1) as device,
+        coalesce(from_utc, hour_utc) as span_from_utc,
+        coalesce(to_utc, hour_utc + interval 1 hour) as span_to_utc
+    from {{ relation }}
+),
+
+-- few names ever pass from one drive to another
+passing as (
+    select
+        spans.drive_id, spans.span_from_utc, spans.span_to_utc,
+        min(names.drive_id) as serial,
+        count(distinct names.drive_id) as drive_count
+    from (select distinct drive_id, span_from_utc, span_to_utc from spans where source is not null) as spans
+    inner join {{ ref('int_names') }} as names
+        on spans.drive_id = names.alias
+        and names.is_only is not true
+        and names.from_utc < spans.span_to_utc
+        and names.to_utc > spans.span_from_utc
+    group by spans.drive_id, spans.span_from_utc, spans.span_to_utc
+),
+
+seen as (
+    select
+        spans.*,
+        case when coalesce(passing.drive_count, 1) = 1 then coalesce(names.drive_id, passing.serial, spans.drive_id) end as serial
+    from spans
+    left join {{ ref('int_names') }} as names
+        on spans.source is not null
+        and spans.drive_id = names.alias
+        and names.is_only
+        and names.from_utc < spans.span_to_utc
+        and names.to_utc > spans.span_from_utc
+    left join passing
+        on spans.source is not null
+        and spans.drive_id = passing.drive_id
+        and spans.span_from_utc = passing.span_from_utc
+        and spans.span_to_utc = passing.span_to_utc
+)
+{%- endmacro %}
+
+{#- CTEs behind named_spans that add up each drive's spans of a time (`at`: its columns), in `hosts_rows`: a row per drive and time. Spans that follow each
+    other add up. Where spans overlap, one counts, which saw most of it; paths to one drive (int_serials) add up as well. Devices of one serial that are no paths,
+    or whose counters do not agree, are not one drive: each is named by its device, with `shared_serial`.
+    `path_spans` and `part_spans` were added up with the row, `other_spans` gave way to it (counts).
+    described: columns of the relation besides what was measured. -#}
+{% macro summed_spans(at, described=[]) -%}
+{%- set measured = [
+    'read_ios', 'write_ios', 'read_latency_us', 'write_latency_us', 'read_blocks', 'write_blocks', 'block_bytes', 'latency_us', 'io_count', 'bytes'
+] %}
+{%- set observed = 'cast(round(coalesce(coverage, 1.0) * 1e9) as bigint)' %}
+{%- set said = ['coverage', 'min_coverage', 'collected_at', 'source'] %}
+claimants as (
+    select seen.*, serials.is_one_drive, serials.is_one_drive_of_hosts
+    from seen
+    inner join {{ ref('int_serials') }} as serials on seen.serial = serials.drive_id
+    where seen.host <> '' and seen.drive_id <> seen.serial
+),
+
+contested as (
+    select distinct one.serial, one.{{ at | join(', one.') }}
+    from claimants as one
+    inner join claimants as other
+        on one.serial = other.serial
+        {%- for column in at %}
+        and one.{{ column }} = other.{{ column }}
+        {%- endfor %}
+        and one.device < other.device
+        and one.span_from_utc < other.span_to_utc
+        and other.span_from_utc < one.span_to_utc
+    where case when one.host = other.host then not one.is_one_drive else not (one.is_one_drive_of_hosts and {{ counters_agree('one', 'other') }}) end
+),
+
+named as (
+    select
+        seen.*,
+        case when contested.serial is not null and seen.host <> '' and seen.drive_id <> seen.serial then seen.drive_id else seen.serial end as named_drive_id,
+        case when contested.serial is not null and seen.host <> '' and seen.drive_id <> seen.serial then seen.serial end as shared_serial
+    from seen
+    left join contested on seen.serial = contested.serial
+        {%- for column in at %}
+        and seen.{{ column }} = contested.{{ column }}
+        {%- endfor %}
+    where seen.serial is not null
+),
+
+counted as (
+    select *, count(*) over (partition by named_drive_id, {{ at | join(', ') }}) as span_count
+    from named
+),
+
+-- the paths that one host saw stand together
+ordered as (
+    select
+        *,
+        row_number() over (
+            partition by named_drive_id, {{ at | join(', ') }}
+            order by {{ latency_rank('several') }} asc, source asc nulls first, host_coverage desc, host_collected_at desc nulls last, host asc,
+                coalesce(coverage, 1.0) desc, collected_at desc nulls last, drive_id asc, span_from_utc asc
+        ) as place
+    from (
+        select
+            *,
+            max(coalesce(coverage, 1.0)) over (partition by named_drive_id, {{ at | join(', ') }}, source, host) as host_coverage,
+            max(collected_at) over (partition by named_drive_id, {{ at | join(', ') }}, source, host) as host_collected_at
+        from counted
+        where span_count > 1
+    ) as several
+),
+
+-- spans that overlap one of a better place
+behind as (
+    select
+        later.named_drive_id, later.{{ at | join(', later.') }}, later.place,
+        min(case when {{ are_paths('better', 'later') }} then 1 else 0 end) = 1 as is_path
+    from ordered as later
+    inner join ordered as better
+        on later.named_drive_id = better.named_drive_id
+        {%- for column in at %}
+        and later.{{ column }} = better.{{ column }}
+        {%- endfor %}
+        and better.place < later.place
+        and better.span_from_utc < later.span_to_utc
+        and later.span_from_utc < better.span_to_utc
+    group by later.named_drive_id, later.{{ at | join(', later.') }}, later.place
+),
+
+counting as (
+    select
+        ordered.*,
+        coalesce(behind.is_path, false) as is_path,
+        count(*) over (partition by ordered.named_drive_id, ordered.{{ at | join(', ordered.') }}) as counting_count
+    from ordered
+    left join behind
+        on ordered.named_drive_id = behind.named_drive_id
+        {%- for column in at %}
+        and ordered.{{ column }} = behind.{{ column }}
+        {%- endfor %}
+        and ordered.place = behind.place
+    where coalesce(behind.is_path, true)
+),
+
+hosts_rows as (
+    {%- for relation in ('counted where span_count = 1', 'counting where counting_count = 1') %}
+    select
+        named_drive_id, shared_serial,
+        {{ (at + described + measured + said) | join(', ') }},
+        cast(0 as bigint) as path_spans,
+        cast(0 as bigint) as part_spans,
+        span_count - 1 as other_spans
+    from {{ relation }}
+    union all
+    {%- endfor %}
+    select
+        named_drive_id,
+        max(shared_serial) as shared_serial,
+        {{ at | join(',\n        ') }},
+        {%- for column in described %}
+        {%- if column == 'is_group_guessed' %}
+        min(case when is_group_guessed then 1 else 0 end) = 1 as is_group_guessed,
+        {%- elif column == 'raid_group_id' %}
+        coalesce(min(case when not is_group_guessed then raid_group_id end), min(raid_group_id)) as raid_group_id,
+        {%- else %}
+        min({{ column }}) as {{ column }},
+        {%- endif %}
+        {%- endfor %}
+        {{ sum_where_all('read_ios') }} as read_ios,
+        {{ sum_where_all('write_ios') }} as write_ios,
+        {{ mean_by_ios('read_latency_us', 'read_ios') }} as read_latency_us,
+        {{ mean_by_ios('write_latency_us', 'write_ios') }} as write_latency_us,
+        {{ sum_where_all('read_blocks * block_bytes') }} as read_blocks,
+        {{ sum_where_all('write_blocks * block_bytes') }} as write_blocks,
+        cast(1 as bigint) as block_bytes,
+        coalesce({{ mean_by_ios('latency_us', 'io_count') }}, {{ mean_by_ios('latency_us', observed) }}) as latency_us,
+        {{ sum_where_all('io_count') }} as io_count,
+        {{ sum_where_all('bytes') }} as bytes,
+        -- a path saw what another path saw
+        least(1.0, cast(sum(case when is_path then 0 else {{ observed }} end) as double) / 1e9) as coverage,
+        min(min_coverage) as min_coverage,
+        max(collected_at) as collected_at,
+        min(source) as source,
+        cast(count(case when is_path then 1 end) as bigint) as path_spans,
+        cast(count(case when not is_path then 1 end) - 1 as bigint) as part_spans,
+        max(span_count) - count(*) as other_spans
+    from counting
+    where counting_count > 1
+    group by named_drive_id, {{ at | join(', ') }}
+)
+{%- endmacro %}
+
+{#- Whether two spans of one drive are of paths to it: devices of one host, seen by one source at once. -#}
+{% macro are_paths(one, other) -%}
+{{ one }}.host <> '' and {{ one }}.host = {{ other }}.host and {{ one }}.device <> {{ other }}.device and {{ one }}.source = {{ other }}.source
+{%- endmacro %}
+
+{#- Whether two spans say the same, so that they may be one measurement, taken twice: I/Os and busy time a second are within 10%, or both had fewer than
+    100 I/Os. What does not count I/Os agrees in its latency. -#}
+{% macro counters_agree(one, other) -%}
+(
+            coalesce({{ ios_of(one) }} < 100 and {{ ios_of(other) }} < 100, false)
+            or (
+                {{ within_tenth(a_second(ios_of(one), one), a_second(ios_of(other), other)) }}
+                and {{ within_tenth(a_second(busy_us_of(one), one), a_second(busy_us_of(other), other)) }}
+            )
+        )
+{%- endmacro %}
+
+{% macro ios_of(span) %}coalesce(cast({{ span }}.read_ios + {{ span }}.write_ios as double), cast({{ span }}.io_count as double)){% endmacro %}
+
+{% macro busy_us_of(span) -%}
+coalesce(
+    case
+        when {{ span }}.read_ios is not null
+            then coalesce({{ span }}.read_ios * {{ span }}.read_latency_us, 0.0) + coalesce({{ span }}.write_ios * {{ span }}.write_latency_us, 0.0)
+    end,
+    {{ span }}.io_count * {{ span }}.latency_us,
+    {{ span }}.latency_us
+)
+{%- endmacro %}
+
+{% macro a_second(value, span) -%}
+{{ value }} / {{ hours_between(span ~ '.span_from_utc', span ~ '.span_to_utc') }}
+{%- endmacro %}
+
+{% macro within_tenth(one, other) %}coalesce(abs({{ one }} - {{ other }}) <= 0.1 * greatest({{ one }}, {{ other }}), true){% endmacro %}
+{#- A sum of counts; what is partly unknown is unknown. -#}
+{% macro sum_where_all(value) %}case when count({{ value }}) = count(*) then cast(sum({{ value }}) as bigint) end{% endmacro %}
+
+{#- The mean of a latency over I/Os, summed in whole nanoseconds: the same in any order of the rows. What no decimal holds is cut to 1e36. -#}
+{% macro mean_by_ios(latency_us, ios) -%}
+cast(sum(
+            case
+                when {{ latency_us }} * {{ ios }} >= 1e33 then cast({{ 10 ** 36 }} as decimal(38, 0))
+                else cast({{ whole(latency_us ~ ' * ' ~ ios ~ ' * 1000 + 0.5') }} as decimal(38, 0))
+            end
+        ) as double)
+        / nullif(cast(sum(case when {{ latency_us }} is not null then {{ ios }} end) as double), 0.0) / 1000
+{%- endmacro %}
