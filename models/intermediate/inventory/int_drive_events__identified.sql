@@ -4,42 +4,53 @@
 -- smartctl reports a lifetime count. It is an event only where the count rose since the previous document.
 with reported as (
     select
-        *,
+        delivered.*,
+        coalesce(names.drive_id, delivered.drive_id) as named_drive_id,
         case
-            when source = 'smartctl'
-                then cast(nullif(regexp_extract(detail, '^smartctl: ([0-9]+) counted so far$', 1), '') as bigint)
+            when delivered.source = 'smartctl'
+                then cast(nullif(regexp_extract(delivered.detail, '^smartctl: ([0-9]+) counted so far$', 1), '') as bigint)
         end as counted
-    from {{ ref('stg_raw__drive_events') }}
-    where source is not null
+    from {{ ref('stg_raw__drive_events') }} as delivered
+    {{ joined_names('occurred_at') }}
+    where delivered.source is not null
 ),
 
 -- every document leaves an inventory record; one that leaves no event has counted no error
+looks as (
+    select
+        coalesce(names.drive_id, delivered.drive_id) as named_drive_id,
+        delivered.valid_from as occurred_at
+    from {{ ref('stg_raw__drives') }} as delivered
+    {{ joined_names('valid_from') }}
+    where delivered.source = 'smartctl'
+),
+
 documents as (
-    select drive_id, valid_from as occurred_at
-    from {{ ref('stg_raw__drives') }}
-    where source = 'smartctl' and drive_id in (select drive_id from reported where counted is not null)
+    select named_drive_id, occurred_at
+    from looks
+    where named_drive_id in (select named_drive_id from reported where counted is not null)
     union
-    select drive_id, occurred_at from reported where counted is not null
+    select named_drive_id, occurred_at from reported where counted is not null
 ),
 
 counts as (
-    select documents.drive_id, documents.occurred_at, coalesce(reported.counted, 0) as counted
+    select documents.named_drive_id, documents.occurred_at, coalesce(reported.counted, 0) as counted
     from documents
     left join reported
-        on documents.drive_id = reported.drive_id and documents.occurred_at = reported.occurred_at and reported.counted is not null
+        on documents.named_drive_id = reported.named_drive_id and documents.occurred_at = reported.occurred_at and reported.counted is not null
 ),
 
 counts_before as (
     select
-        drive_id, occurred_at,
-        lag(counted) over (partition by drive_id order by occurred_at) as counted_before,
-        lag(occurred_at) over (partition by drive_id order by occurred_at) as looked_before_at
+        named_drive_id, occurred_at,
+        lag(counted) over (partition by named_drive_id order by occurred_at) as counted_before,
+        lag(occurred_at) over (partition by named_drive_id order by occurred_at) as looked_before_at
     from counts
 ),
 
-happened as (
+seen_from_hosts as (
     select
-        reported.drive_id, reported.occurred_at,
+        reported.drive_id, reported.named_drive_id, reported.occurred_at,
         case when reported.counted is not null and before.looked_before_at is null then 'other' else reported.event_type end as event_type,
         reported.raid_group_id, reported.slot, reported.ended_at,
         case
@@ -50,14 +61,8 @@ happened as (
         reported.collected_at, reported.source, reported.is_alias
     from reported
     left join counts_before as before
-        on reported.drive_id = before.drive_id and reported.occurred_at = before.occurred_at and reported.counted is not null
+        on reported.named_drive_id = before.named_drive_id and reported.occurred_at = before.occurred_at and reported.counted is not null
     where before.looked_before_at is null or reported.counted > before.counted_before
-),
-
-seen_from_hosts as (
-    select delivered.*, coalesce(names.drive_id, delivered.drive_id) as named_drive_id
-    from happened as delivered
-    {{ joined_names('occurred_at') }}
 ),
 
 -- a drive may be unplugged again within a minute, after a replug
