@@ -90,7 +90,10 @@ def rows_of(columns: Columns, files: Sequence[Path], identity: Columns) -> str:
 
 
 def parquet(files: Iterable[Path], *, is_by_name: bool = False) -> str:
-    """SQL that reads Parquet files. A folder above the warehouse such as drive_id=x is no column of theirs. is_by_name: files may lack columns."""
+    """SQL that reads Parquet files. A folder above the warehouse such as drive_id=x is no column of theirs.
+
+    is_by_name: files may lack columns.
+    """
     by_name = ", union_by_name = true" if is_by_name else ""
     return f"read_parquet([{', '.join(map(quoted, files))}], hive_partitioning = false{by_name})"
 

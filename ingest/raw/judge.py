@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ingest.contract.fleet import CONTRACT, OPTIONS, RETIRED, key_of, raw_columns
 from ingest.contract.values import TIMED
 from ingest.raw.staging import StagedDelivery, key_hashes
-from ingest.raw.store import drive_hour_files, scan_raw, source_of, table_files
+from ingest.raw.store import drive_hour_files, source_of, table_files
 
 # rows of one look at clashing drive-hours; bounds memory when a whole day is sent again
 BATCH_ROWS = 1_000_000
@@ -261,12 +261,17 @@ def _clashing(staged: StagedDelivery, record_kind: str, on_progress: Callable[[i
     clashing = [_repeated(mine)]
     near = stored_files(staged, record_kind, first, last)
     for number, path in enumerate(near):
-        scan = scan_raw([path], record_kind).filter(_in_hours(record_kind, first, last))
+        scan = _scan(path, record_kind).filter(_in_hours(record_kind, first, last))
         key = key_of(record_kind, raw_columns(record_kind, staged.source))
         theirs = key_hashes(scan.select(*key, *(["source"] if staged.source else [])).collect(), record_kind)
         clashing.append(theirs[_is_in(theirs, mine)])
         on_progress(number + 1, len(near))
     return _distinct(np.concatenate(clashing))
+
+
+def _scan(path: Path, record_kind: str) -> pl.LazyFrame:
+    """Records of a raw file; columns that an earlier release did not write are null."""
+    return pl.scan_parquet(path, glob=False, schema=raw_columns(record_kind, source_of(path)), missing_columns="insert")
 
 
 def stored_files(staged: StagedDelivery, record_kind: str, first: datetime, last: datetime) -> list[Path]:
@@ -319,6 +324,6 @@ def _clashing_rows(
 ) -> pl.DataFrame:
     found = [pl.DataFrame(schema=raw_columns(record_kind, source))]
     for path in paths:
-        rows = scan_raw([path], record_kind).filter(_in_hours(record_kind, first, last)).collect()
+        rows = _scan(path, record_kind).filter(_in_hours(record_kind, first, last)).collect()
         found.append(rows.filter(pl.Series(_is_in(key_hashes(rows, record_kind), clashing))))
     return pl.concat(found)

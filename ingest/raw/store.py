@@ -12,10 +12,7 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from ingest.contract.errors import StoreError
-from ingest.contract.fleet import raw_columns
 
 _FOLDER = re.compile(r"(\d{6,})\.(?:no-hours|(\d{4}-\d\d-\d\dT\d\d)\.(\d{4}-\d\d-\d\dT\d\d))")
 _DAY_FILE = re.compile(r"(\d{4}-\d\d-\d\d)(?:\.\d+)?(?:\.[a-z][a-z-]*)?\.parquet")
@@ -129,12 +126,6 @@ def table_files(deliveries: Iterable[Delivery], table: str) -> list[Path]:
         for name in os.listdir(delivery.path)
         if name.startswith(begin) and name.endswith(".parquet")
     ]
-
-
-def scan_raw(paths: list[Path], record_kind: str) -> pl.LazyFrame:
-    """Records of one source's raw files; columns that an earlier release did not write are null."""
-    columns = raw_columns(record_kind, source_of(paths[0]))
-    return pl.scan_parquet(paths, glob=False, schema=columns, missing_columns="insert")
 
 
 def source_of(path: Path) -> str | None:

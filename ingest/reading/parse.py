@@ -76,8 +76,8 @@ def _rejections(delivered: pl.DataFrame, frame: pl.DataFrame, checks: list[Check
 
 def completed(rows: pl.DataFrame, record_kind: str) -> pl.DataFrame:
     """Records made by a source that has only some of the contract columns: the missing ones null, then what it is not sure of
-    (`is_alias`, `is_group_guessed`) and its span within the hour where it says so, then `file_no` and `row_no`. Of a name that is too long the
-    rest becomes a digest.
+    (`is_alias`, `is_group_guessed`) and its span within the hour where it says so, then `file_no` and `row_no`. The rest of a name that is
+    too long becomes a digest.
     """
     for name in NAMES[record_kind]:
         rows = _shortened(rows, name) if name in rows.columns else rows

@@ -8,13 +8,15 @@ from drivetail.ask.explain.records import HOUR, NAMED_DRIVE, precedence, shifted
 from engine.read import Row, fetch
 from engine.warehouse import Warehouse
 
+SPAN = {"at": "coalesce(delivered.from_utc, $at)", "until": "coalesce(delivered.to_utc, $at + interval 1 hour)"}
+
 DELIVERED = f"""
 with measured as materialized (
     select drive_id, raid_group_id from intermediate.int_drive_hours where hour_utc = $at
 ),
 -- its hour alone first: else the drive of every row of raw is looked up
 named as materialized (
-    select delivered.*, coalesce(measured.drive_id, {NAMED_DRIVE.format(at="$at")}) as named
+    select delivered.*, coalesce(measured.drive_id, {NAMED_DRIVE.format(**SPAN)}) as named
     from raw.drive_hours as delivered
     left join measured on delivered.drive_id = measured.drive_id
     where delivered.hour_utc = $at
@@ -38,8 +40,8 @@ order by
     delivered.delivery_seq desc, delivered.file_no desc, delivered.row_no desc
 """
 """Every stored record of the drives of a RAID-hour, `named`: which drive it is of; of each the one that counts first, as in
-int_drive_hours__identified: one with enough coverage, then by source precedence. A device whose serial another device measured in that
-hour is named by itself.
+int_drive_hours__identified: one with enough coverage, then by source precedence; spans that it does not overlap are added up with it.
+A device whose serial another device measured in that hour is named by itself.
 """
 
 DRIVES = """

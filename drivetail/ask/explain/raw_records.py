@@ -24,19 +24,27 @@ def _is_path(counted: Row, record: Row) -> bool:
     return counted["source"] == record["source"] and host == other_host and "" not in (device, other) and device != other
 
 
+def _is_part(counted: Row, record: Row) -> bool:
+    """Whether a record is of another part of the hour."""
+    return (counted["to_utc"] or datetime.max) <= (record["from_utc"] or datetime.min) or (record["to_utc"] or datetime.max) <= (
+        counted["from_utc"] or datetime.min
+    )
+
+
 def raw_block(drive_hour: DriveHour) -> str:
     """Every stored record side by side, and why one counts."""
     # raw has what was delivered and how it was to be read before where it came from
     names = [name for name in takewhile(lambda name: name != "delivery_seq", drive_hour.live) if name not in ("drive_id", "hour_utc")]
     live = [record for record in drive_hour.records if record["retired_as"] is None]
     headings = ["", "counts", *(["set aside"] * (len(live) - 1)), *(["retired"] * (len(drive_hour.records) - len(live)))]
+    spans = [name for name in ("from_utc", "to_utc") if any(record[name] for record in drive_hour.records)]
     origin: list[list[Any]] = [
         ["row", *(str(record["row_no"]) for record in drive_hour.records)],
         ["of file", *(str(number) for number in range(1, len(drive_hour.records) + 1))],
         ["delivery", *(f"{record['delivery_seq']}, source {record['source']}" for record in drive_hour.records)],
         ["landed", *(when(record["ingested_at"]) for record in drive_hour.records)],
     ]
-    values = [[name, *(_written(record[name]) for record in drive_hour.records)] for name in names]
+    values = [[name, *(_written(record[name]) for record in drive_hour.records)] for name in [*spans, *names]]
     notes = [f"file {number}: {record['file']}" for number, record in enumerate(drive_hour.records, 1)]
     notes += [
         f"row {record['row_no']} was retired by delivery {record['retired_by_delivery_seq']}: {_why_retired(live[0], record)}"
@@ -44,7 +52,9 @@ def raw_block(drive_hour: DriveHour) -> str:
         if record["retired_as"] is not None
     ]
     notes += [
-        f"row {record['row_no']}, delivered as {record['drive_id']}, is another path to the drive: the marts have the sum of both"
+        f"row {record['row_no']}, delivered as {record['drive_id']}, is another part of the hour: the marts have the sum of all"
+        if _is_part(live[0], record)
+        else f"row {record['row_no']}, delivered as {record['drive_id']}, is another path to the drive: the marts have the sum of both"
         if _is_path(live[0], record)
         else f"row {record['row_no']}, delivered as {record['drive_id']}, is set aside: {_why_aside(live[0], record)}"
         for record in live[1:]

@@ -26,17 +26,19 @@ where not exists (
 )
 """
 
+OCCURRED = "delivered.occurred_at"
+
 NAMED_DRIVE = """
 coalesce(
     (
-        select min(names.drive_id) from intermediate.int_names as names
+        select case when count(distinct names.drive_id) = 1 then min(names.drive_id) end from intermediate.int_names as names
         where delivered.is_alias is not null and delivered.drive_id = names.alias
-            and names.from_utc < {at} + interval 1 hour and names.to_utc > {at}
+            and names.from_utc < {until} and names.to_utc > {at}
     ),
     delivered.drive_id
 )
 """
-"""The drive that a record is of at an instant: hosts name theirs by aliases."""
+"""The drive that a record is of from one instant to another: hosts name theirs by aliases."""
 
 PERIOD_COLUMNS: Columns = {
     "from": "from",
@@ -110,7 +112,7 @@ def drive_events(
         f"""
         with delivered as ({LIVE_RAW.format(kind="drive_events")}),
         named as (
-            select delivered.* replace ({NAMED_DRIVE.format(at="delivered.occurred_at")} as drive_id) from delivered
+            select delivered.* replace ({NAMED_DRIVE.format(at=OCCURRED, until=f"{OCCURRED} + interval 1 microsecond")} as drive_id) from delivered
         )
         select events.*, named.file, named.row_no
         from marts.fct_drive_events as events
