@@ -31,7 +31,7 @@ OCCURRED = "delivered.occurred_at"
 NAMED_DRIVE = """
 coalesce(
     (
-        select case when count(distinct names.drive_id) = 1 then min(names.drive_id) end from intermediate.int_names as names
+        select case when min(names.drive_id) = max(names.drive_id) then min(names.drive_id) end from intermediate.int_names as names
         where delivered.is_alias is not null and delivered.drive_id = names.alias
             and names.from_utc < {until} and names.to_utc > {at}
     ),
