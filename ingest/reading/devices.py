@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
+from ingest.contract.findings import some_of
 from ingest.reading.parse import completed
 
 # Whole drives: a name and letters, whose partitions are numbers (sda1), or a shape where # is a number, whose partitions are p and a
@@ -113,6 +114,11 @@ def is_placeholder(name: str) -> bool:
     is_one_repeated = len(set(core)) == 1 and (len(core) > 2 or core[0] == "0")
     counts = len(core) > 7 and core[0] in "01" and core in _COUNTING
     return core in _NO_NAMES or is_one_repeated or counts or re.fullmatch("[0-9a-f]0{10,}[0-9a-f]", core) is not None
+
+
+def placeholder_note(serial: str, names: list[str]) -> str:
+    """What to say of the devices that give a placeholder for their serial number."""
+    return f"{serial!r} is a placeholder, no serial number: {some_of(names)} {'is' if len(names) == 1 else 'are'} named by device"
 
 
 def known_by_device(seen: pl.DataFrame) -> pl.DataFrame:
