@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import polars as pl
 
+from ingest.contract.findings import some_of
 from ingest.reading.parse import completed
 
-# SCSI, SATA and SAS (sda, on BSD sd0), IDE (hda), virtio (vda), Xen (xvda), NVMe namespaces, SD cards, mainframes, HP and Mylex arrays.
-# Everything else is a partition (sda1, nvme0n1p2), made of other devices (md0, dm-0, loop0, zram0, nbd0) or one path of a
+# Whole drives: a name and letters, whose partitions are numbers (sda1), or a shape where # is a number, whose partitions are p and a
+# number (nvme0n1p2). Everything else is a partition, made of other devices (md0, dm-0, loop0, zram0, nbd0) or one path of a
 # multipath NVMe namespace (nvme0c1n1, HIDDEN_PATH).
-WHOLE_DRIVE = (
-    r"(sd[a-z]+|sd[0-9]+|hd[a-z]+|vd[a-z]+|xvd[a-z]+|nvme[0-9]+n[0-9]+|mmcblk[0-9]+|dasd[a-z]+|(?:cciss|ida|rd)[!/]c[0-9]+d[0-9]+)"
-)
+_LETTERED = ("sd", "hd", "vd", "xvd", "dasd", "rssd", "fio")  # SCSI, SATA, SAS; IDE; virtio; Xen; mainframes; Micron; Fusion-io
+_NUMBERED = ("nvme#n#", "mmcblk#", "sd#", "sata#", "sas#", "cciss/c#d#", "ida/c#d#", "rd/c#d#")  # BSD's sd0; Synology; HP; Mylex
+_LETTERS = f"(?:{'|'.join(_LETTERED)})[a-z]+"
+_NUMBERS = f"(?:{'|'.join(_NUMBERED)})".replace("#", "[0-9]+").replace("/", "[!/]")
+WHOLE_DRIVE = f"({_LETTERS}|{_NUMBERS})"
+VIRTUAL_PARTITION = "(xvd[a-z]+)[0-9]+"
+"""Partitions that Xen may hand to a guest without the whole disk (`without_whole_disk`)."""
 HIDDEN_PATH = r"nvme[0-9]+c[0-9]+n[0-9]+"
 """One path of a multipath NVMe namespace, hidden behind its head nvme0n1. Old kernels (to about 6.3) count I/Os on the path only."""
 _WHOLE_DRIVE = re.compile(WHOLE_DRIVE)
 _HIDDEN_PATH = re.compile(r"(nvme[0-9]+)c[0-9]+(n[0-9]+)(?:p[0-9]+)?")
-_CUT_OFF = re.compile(
-    r"s|sd|h|hd|v|vd|x|xv|xvd|n|nv|nvm|nvme([0-9]+n?)?|m|mm|mmc|mmcb|mmcbl|mmcblk|d|da|das|dasd|(cciss|ida|rd)[!/](c([0-9]+d?)?)?"
-)
 # what the kernel calls devices that are no drive of their own; partitions of them too
 _NO_DRIVE = re.compile(
     r"(md|md_d|dm-|loop|ram|zram|nbd|sr|scd|fd|rbd|drbd|bcache|zd|pmem|mtdblock|mmcblk[0-9]+(boot|gp)|nvme[0-9]+c[0-9]+n|n?st|ploop|xpram)"
     r"[0-9]+(p?[0-9]+)?|mmcblk[0-9]+rpmb|ubiblock[0-9_]+|emcpower[a-z]+[0-9]*"
+    # Synology's sticks and drives at USB, and where it boots from; names that are links
+    r"|usb[0-9]+(p[0-9]+)?|synoboot[0-9]*|(disk|mapper)/.+"
 )
-_PARTITION = re.compile(r"((?:sd|hd|vd|xvd|dasd)[a-z]+|(?:nvme[0-9]+n[0-9]+|mmcblk[0-9]+|(?:cciss|ida|rd)[!/]c[0-9]+d[0-9]+)(?=p))p?[0-9]+")
+_PARTITION = re.compile(f"({_LETTERS}|{_NUMBERS}(?=p))p?[0-9]+")
 
 
 def is_whole_drive(device: str) -> bool:
@@ -56,12 +61,24 @@ def head_of(column: str) -> pl.Expr:
 
 def is_cut_off(device: str) -> bool:
     """Whether a name is the beginning of a drive's, and no name by itself."""
-    return _CUT_OFF.fullmatch(device) is not None
+    shape = re.sub("[0-9]+", "#", device.replace("!", "/"))
+    return any(name != shape and name.startswith(shape) for name in _NUMBERED) or any(name.startswith(device) for name in _LETTERED)
 
 
 def whole_drives(column: str) -> pl.Expr:
     """The same for a column of names."""
     return pl.col(column).str.contains(f"^{WHOLE_DRIVE}$")
+
+
+def without_whole_disk(names: Iterable[str]) -> set[str]:
+    """Those of one listing's names that Xen hands to a guest as disks: xvda1 where no xvda is listed. Of other names none are."""
+    listed = set(names)
+    return {name for name in listed if (match := re.fullmatch(VIRTUAL_PARTITION, name)) and match[1] not in listed}
+
+
+def kernel_name(device: str) -> str:
+    """The kernel's name of a device as a tool gives it: `/dev/sda` -> `sda`, `cciss!c0d0` -> `cciss/c0d0`."""
+    return device.removeprefix("/dev/").replace("!", "/")
 
 
 def alias_of(host: str, device: str) -> str:
@@ -83,6 +100,25 @@ def drive_of(device: str) -> str:
         return match[1] + match[2]
     match = _PARTITION.fullmatch(device)
     return match[1] if match else device
+
+
+_NO_NAMES = ("", "na", "none", "null", "unknown", "notavailable", "notapplicable", "notspecified", "defaultstring", "tobefilledbyoem")
+_COUNTING = "01234567890123456789abcdef"
+
+
+def is_placeholder(name: str) -> bool:
+    """Whether a serial number or world wide name is what a vendor writes where there is none: `---`, zeros, `N/A`, `0123456789`, zeros
+    between a first and a last digit.
+    """
+    core = re.sub("[^0-9a-z]", "", re.sub("^(wwn:)?(0x|eui[.]|naa[.]|uuid[.])?", "", name.strip().lower()))
+    is_one_repeated = len(set(core)) == 1 and (len(core) > 2 or core[0] == "0")
+    counts = len(core) > 7 and core[0] in "01" and core in _COUNTING
+    return core in _NO_NAMES or is_one_repeated or counts or re.fullmatch("[0-9a-f]0{10,}[0-9a-f]", core) is not None
+
+
+def placeholder_note(serial: str, names: list[str]) -> str:
+    """What to say of the devices that give a placeholder for their serial number."""
+    return f"{serial!r} is a placeholder, no serial number: {some_of(names)} {'is' if len(names) == 1 else 'are'} named by device"
 
 
 def known_by_device(seen: pl.DataFrame) -> pl.DataFrame:

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from ingest.contract.errors import UnreadableFile
-from ingest.reading.devices import drive_of
+from ingest.reading.devices import drive_of, kernel_name
 from ingest.reading.files import SourceFile
 from ingest.reading.limits import too_large
 from ingest.reading.readers import opened, whole
@@ -53,7 +53,7 @@ def host_of(file: SourceFile) -> str:
 
 def drive_device(device: str) -> str:
     """The device of the drive that a device, or a partition, is on: `/dev/sda1` -> `sda`."""
-    return drive_of(device.removeprefix("/dev/").replace("!", "/"))
+    return drive_of(kernel_name(device))
 
 
 def read_text(file: SourceFile) -> str:

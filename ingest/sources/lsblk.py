@@ -1,7 +1,8 @@
 """Source `lsblk`: which drive a device of a host is, `HOST/lsblk*.json` (docs/sources/lsblk.md).
 
-Every drive with a serial number gives an alias `HOST/DEVICE`, one `wwn:...`, and an inventory record. lsblk does not say when it
-looked: `drivetail collect` adds a key `TS` (unix seconds), as `lsblk ... | jq ".TS = $(date +%s)"` does.
+Every drive with a serial number gives an alias `HOST/DEVICE`, one `wwn:...`, and an inventory record; one whose serial number is a
+placeholder an inventory record of `HOST/DEVICE`. lsblk does not say when it looked: `drivetail collect`
+adds a key `TS` (unix seconds), as `lsblk ... | jq ".TS = $(date +%s)"` does.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 from ingest.contract.errors import UnreadableFile
 from ingest.reading.batches import Batch, Rejection, batch_of
-from ingest.reading.devices import is_no_drive
+from ingest.reading.devices import alias_of, is_no_drive, is_placeholder, kernel_name, placeholder_note, without_whole_disk
 from ingest.reading.files import FileResult, SourceFile, named
 from ingest.reading.hosts import host_of, instant, read_json
 from ingest.reading.readers import count_in, text_in
@@ -31,19 +32,32 @@ def batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
     rejected: list[Rejection] = []
     drives: list[dict[str, Any]] = []
     aliases: list[dict[str, Any]] = []
-    for row, device in enumerate(devices, 1):
-        if not isinstance(device, dict) or device.get("type") != "disk":
+    placeholders: dict[str, list[str]] = {}
+    disks = {
+        row: device | {"name": kernel_name(text_in(device.get("name")) or "")}
+        for row, device in enumerate(devices, 1)
+        if isinstance(device, dict) and device.get("type") == "disk"
+    }
+    of_xen = without_whole_disk(device["name"] for device in disks.values())
+    for row, device in disks.items():
+        name, serial = device["name"], text_in(device.get("serial"))
+        if is_no_drive(name) and name not in of_xen:  # lsblk calls zram0 a disk too
             continue
-        name, serial = device.get("name"), text_in(device.get("serial"))
-        if isinstance(name, str) and is_no_drive(name):  # lsblk calls zram0 a disk too
+        if not name or serial is None:
+            why = "the drive has no serial number; is it behind a RAID controller, or virtual?" if name else "the drive has no name"
+            rejected.append((row, why, "serial" if name else "name", name or None))
             continue
-        if not isinstance(name, str) or serial is None:
-            shown = name if isinstance(name, str) else None
-            rejected.append((row, "the drive has no serial number; is it behind a RAID controller, or virtual?", "serial", shown))
+        alias = alias_of(host, name)
+        looked = {"valid_from": at, "collected_at": at}
+        if is_placeholder(serial):
+            placeholders.setdefault(serial, []).append(alias)
+            drives.append({"row_no": row, "drive_id": alias, "is_alias": True, **_inventory(device, host), **looked})
             continue
-        drives.append({"row_no": row, **_inventory(device, serial, host), "valid_from": at, "collected_at": at})
-        names = [f"{host}/{name.replace('!', '/')}", *([f"wwn:{device['wwn']}"] if isinstance(device.get("wwn"), str) else [])]
-        aliases += [{"alias": alias, "drive_id": serial, "valid_from": at, "collected_at": at} for alias in names]
+        drives.append({"row_no": row, "drive_id": serial, "is_alias": False, **_inventory(device, host), **looked})
+        wide = text_in(device.get("wwn"))
+        names = [alias] if wide is None or is_placeholder(wide) else [alias, f"wwn:{wide}"]
+        aliases += [{"alias": name, "drive_id": serial, **looked} for name in names]
+    result.notes += [placeholder_note(serial, names) for serial, names in placeholders.items()]
     yield batch_of("drives", drives, rejected)
     yield batch_of("drive_aliases", aliases)
 
@@ -58,10 +72,9 @@ def _devices(document: Any) -> tuple[datetime, list[Any]]:
     return instant(seconds), devices
 
 
-def _inventory(device: dict[str, Any], serial: str, host: str) -> dict[str, Any]:
+def _inventory(device: dict[str, Any], host: str) -> dict[str, Any]:
     rotates = device.get("rota")
     return {
-        "drive_id": serial,
         "raid_group_id": host,
         # true and false are 1 and 0
         "kind": {1: "disk", "1": "disk", 0: "ssd", "0": "ssd"}.get(rotates) if isinstance(rotates, int | str) else None,
@@ -71,6 +84,5 @@ def _inventory(device: dict[str, Any], serial: str, host: str) -> dict[str, Any]
         "capacity_bytes": count_in(device.get("size")),  # before util-linux 2.33 every value is text
         "interface": _INTERFACES.get(text_in(device.get("tran")) or ""),
         "host": host,
-        "is_alias": False,
         "is_group_guessed": True,
     }

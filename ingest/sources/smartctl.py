@@ -3,8 +3,9 @@
 One document per file, `HOST/*.json`.
 
 A document gives an inventory record under the serial number, an alias `HOST/DEVICE` (and `wwn:...`) for it, the drive's health readings
-(SMART attributes, NVMe and SCSI logs), and a `media_error` event where the drive has counted any. Power-on hours stand for an age:
-deployed_on is the day that many hours before, which the models believe last.
+(SMART attributes, NVMe and SCSI logs), and a `media_error` event where the drive has counted any. Readings and events are those of the
+device that was read, `HOST/DEVICE`, which the alias names; of a drive behind a controller, those of its serial number. Power-on hours
+stand for an age: deployed_on is the day that many hours before, which the models believe last.
 """
 
 from __future__ import annotations
@@ -13,14 +14,18 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ingest.contract.errors import UnreadableFile
 from ingest.reading.batches import Batch, batch_of
+from ingest.reading.devices import alias_of, is_no_drive, is_placeholder, placeholder_note
 from ingest.reading.files import FileResult, SourceFile, named
 from ingest.reading.health import ata_name, ata_raw
 from ingest.reading.hosts import drive_device, host_of, instant, read_json
 from ingest.reading.readers import count_in, text_in
+
+if TYPE_CHECKING:
+    from ingest.raw.landing import Landing
 
 EXPECTED = (
     "HOST/*.json, each what `smartctl --json -x DEVICE` or `-l farm` prints, or nvme's latency monitor or amzn stats, with TS and device"
@@ -39,29 +44,78 @@ _BEHIND_SHOWN = re.compile(r"\[\w+_disk_\d+\]")
 _DECODED = re.compile(r"(\d{1,16})(?: \(.*\)|h\+.*)?")
 
 
-def batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
+def land(files: list[SourceFile], landing: Landing) -> None:
+    """Read every document; placeholders of serial numbers are named once, with all their devices."""
+    placeholders: dict[str, tuple[FileResult, list[str]]] = {}
+
+    def read(file: SourceFile, result: FileResult) -> Iterator[Batch]:
+        yield from _batches(file, result, placeholders)
+
+    landing.read(files, read)
+    for serial, (result, names) in placeholders.items():
+        result.notes.append(placeholder_note(serial, names))
+
+
+def _batches(file: SourceFile, result: FileResult, placeholders: dict[str, tuple[FileResult, list[str]]]) -> Iterator[Batch]:
     """Contents of a document; one of a device that could not be opened is unreadable, with smartctl's own words."""
     host = host_of(file)
     document = read_json(file, "smartctl")
     if not isinstance(document, dict) or not ({"smartctl", "device", *_NVME_LOGS} & document.keys()):
         raise UnreadableFile("not a document of smartctl: it has neither a key `smartctl` nor `device`")
-    if (logged := _of_nvme(document, host)) is not None or (logged := _of_farm(document)) is not None:
-        drive_id, is_alias, at, readings = logged
-        common = {"read_at": at, "drive_id": drive_id, "collected_at": at, "is_alias": is_alias}
-        yield batch_of("drive_health", [{**common, "attribute": name, "raw_value": value} for name, value in readings])
+    device = _device(document, host)
+    if (logged := _of_nvme(document, host)) is not None:
+        name, at, found = logged
+        yield _readings(name, at, True, [{"attribute": attribute, "raw_value": value} for attribute, value in found])
+        return
+    if text_in(document.get("serial_number")) is None and (farm := _farm_alone(document)) is not None:
+        serial, found = farm
+        if not found:
+            result.notes.append(f"no FARM: {_at(document, 'device', 'name')} keeps no such log")
+            return
+        at = _written(document)
+        if _at(document, "device", "protocol") == "SCSI":
+            if device is not None:
+                result.notes.append(f"the FARM of a SAS drive has half of its serial number ({serial}): -x says which drive {device} is")
+        elif device is not None and not is_placeholder(serial):
+            yield batch_of("drive_aliases", [{"alias": device, "drive_id": serial, "valid_from": at, "collected_at": at}])
+        readings = [{"attribute": attribute, "raw_value": value} for attribute, value in found]
+        yield _readings(device or serial, at, device is not None, readings)
         return
     serial = _serial(document)
-    drive = _inventory(document, serial, host)
-    at = drive["collected_at"]
-    yield batch_of("drives", [{**drive, "is_group_guessed": True}])
-    yield batch_of("drive_aliases", _aliases(document, serial, host, at))
-    health = [{"read_at": at, "drive_id": serial, "collected_at": at, **reading} for reading in _health(document)]
-    yield replace(batch_of("drive_health", health), is_beside=True)
+    at = _written(document)
+    is_named = not is_placeholder(serial)
+    if not is_named and device is None:
+        reason = "the serial number is a placeholder, and the controller hides which device it is of"
+        yield batch_of("drives", [], [(1, reason, "serial_number", serial)])
+        return
+    if not is_named:
+        placeholders.setdefault(serial, (result, []))[1].append(str(device))
+    yield batch_of("drives", [{**_inventory(document, at, host), "drive_id": serial if is_named else device, "is_alias": not is_named}])
+    yield batch_of("drive_aliases", _aliases(document, serial, device, at) if is_named else [])
+    yield replace(_readings(device or serial, at, device is not None, list(_health(document))), is_beside=True)
     errors = _media_errors(document)
     if errors:
         detail = f"smartctl: {errors} counted so far"
-        event = {"drive_id": serial, "event_type": "media_error", "detail": detail, "occurred_at": at, "collected_at": at}
-        yield batch_of("drive_events", [{**event, "is_alias": False}])
+        event = {"drive_id": device or serial, "event_type": "media_error", "detail": detail, "occurred_at": at, "collected_at": at}
+        yield batch_of("drive_events", [{**event, "is_alias": device is not None}])
+
+
+def _readings(name: str, at: datetime, is_alias: bool, readings: list[dict[str, Any]]) -> Batch:
+    """Health under a drive's name; the readings have attribute, raw_value, normalised_value."""
+    common = {"read_at": at, "drive_id": name, "collected_at": at, "is_alias": is_alias}
+    return batch_of("drive_health", [{**common, **reading} for reading in readings])
+
+
+def _device(document: dict[str, Any], host: str) -> str | None:
+    """HOST/DEVICE of a document; null behind a controller, which hides several drives behind one device, and where only a link is named.
+
+    A controller `nvme0` is named as it is: the number of its namespace may be another's.
+    """
+    kind, shown = (text_in(_at(document, "device", name)) or "" for name in ("type", "info_name"))
+    device = drive_device(text_in(_at(document, "device", "name")) or "")
+    if not device or is_no_drive(device) or _BEHIND.search(kind) or _BEHIND_SHOWN.search(shown):
+        return None
+    return alias_of(host, device)
 
 
 def _serial(document: dict[str, Any]) -> str:
@@ -76,16 +130,18 @@ def _serial(document: dict[str, Any]) -> str:
     )
 
 
-Logged = tuple[str, bool, datetime, list[tuple[str, int]]]
-"""A log without inventory: the drive, whether that is an alias, when it was read, and what it counts by name."""
-
-
-def _of_farm(document: dict[str, Any]) -> Logged | None:
-    """Seagate's field accessible reliability metrics, where they come without the rest; null for another document."""
-    serial = text_in(_at(document, "seagate_farm_log", "page_1_drive_information", "serial_number"))
-    if serial is None or text_in(document.get("serial_number")) is not None:
+def _farm_alone(document: dict[str, Any]) -> tuple[str, list[tuple[str, int]]] | None:
+    """Seagate's field accessible reliability metrics, where they come without the rest: the serial number in them, and what they count,
+    nothing of a drive that keeps none; null for another document.
+    """
+    log = _at(document, "seagate_farm_log")
+    if isinstance(_at(document, "smartctl", "exit_status"), int) and _at(document, "smartctl", "exit_status") & OPEN_FAILED:
         return None
-    return serial, False, _written(document), list(_farm(document))
+    if not isinstance(log, dict) and "farm" not in _list(_at(document, "smartctl", "argv")):
+        return None
+    pages = ("page_1_drive_information", "drive_information")
+    serial = next((serial for page in pages if (serial := text_in(_at(document, "seagate_farm_log", page, "serial_number")))), None)
+    return ("", []) if serial is None else (serial, list(_farm(document)))
 
 
 def _farm(document: dict[str, Any]) -> Iterator[tuple[str, int]]:
@@ -93,6 +149,9 @@ def _farm(document: dict[str, Any]) -> Iterator[tuple[str, int]]:
     for page, wanted in (
         ("page_3_error_statistics", r"(?!.*flash_led).*"),
         ("page_5_reliability_statistics", r".*(resistance|realloc).*head_\d+"),
+        # of SAS drives
+        ("error_statistics", r"(?!fru_code).*"),
+        ("head_information", r".*(resistance|realloc).*_\d+"),
     ):
         log = _at(document, "seagate_farm_log", page)
         for name, value in log.items() if isinstance(log, dict) else ():
@@ -100,8 +159,9 @@ def _farm(document: dict[str, Any]) -> Iterator[tuple[str, int]]:
                 yield f"farm_{name}", number
 
 
-def _of_nvme(document: dict[str, Any], host: str) -> Logged | None:
-    """OCP's latency monitor and Amazon's statistics, to which TS (unix seconds) and the device were added; null for another document.
+def _of_nvme(document: dict[str, Any], host: str) -> tuple[str, datetime, list[tuple[str, int]]] | None:
+    """OCP's latency monitor and Amazon's statistics, to which TS (unix seconds) and the device were added: the device, when, and what it
+    counts by name; null for another document.
 
     Buckets of the monitor count commands between its thresholds A and B, B and C, C and D, and above D; `_ms` is the latency it measured.
     """
@@ -115,7 +175,6 @@ def _of_nvme(document: dict[str, Any], host: str) -> Logged | None:
     found: list[tuple[str, int | None]] = []
     # releases that print a mode of each bucket number the buckets of latencies the other way round
     kinds = "Bucket Counter" if "Active Latency Mode: Bucket 0" in document else "Bucket Counter|Measured Latency"
-    volume = "instance_store" if any(name.startswith("instance_store_") for name in document) else "ebs"
     for name, value in document.items():
         if match := re.fullmatch(rf"Active ({kinds}): Bucket (\d)", name):
             unit = "count" if match[1] == "Bucket Counter" else "ms"
@@ -123,9 +182,11 @@ def _of_nvme(document: dict[str, Any], host: str) -> Logged | None:
                 (f"ocp_bucket_{match[2]}_{way.lower()}_{unit}", count_in(number))
                 for way, number in (value.items() if isinstance(value, dict) else ())
             ]
-        elif re.fullmatch(r"(total|ebs|ec2|instance_store)_\w+", name):  # as CloudWatch names them
-            found.append((f"{volume}_{name.removeprefix(f'{volume}_').replace('ec2_instance_ebs_', 'ec2_instance_')}", count_in(value)))
-    return f"{host}/{drive_device(device)}", True, instant(seconds), [(name, value) for name, value in found if value is not None]
+        elif match := re.fullmatch(r"(total_\w+)|(?:ebs_|ec2_|instance_store_)?(volume|instance)_(?:ebs_)?(performance_\w+)", name):
+            # nvme prints the same keys for a volume and for the instance's own disk
+            found.append((f"amzn_{match[1] or f'{match[2]}_{match[3]}'}", count_in(value)))
+    readings = [(name, value) for name, value in found if value is not None]
+    return alias_of(host, drive_device(device)), instant(seconds), readings
 
 
 def _written(document: dict[str, Any]) -> datetime:
@@ -146,15 +207,14 @@ def _at(document: dict[str, Any], *path: str) -> Any:
     return value
 
 
-def _inventory(document: dict[str, Any], serial: str, host: str) -> dict[str, Any]:
-    at = _written(document)
+def _inventory(document: dict[str, Any], at: datetime, host: str) -> dict[str, Any]:
     rotation = count_in(document.get("rotation_rate"))
     protocol = _at(document, "device", "protocol")
     hours = count_in(_at(document, "power_on_time", "hours"))
     is_disk = bool(rotation)
     return {
-        "drive_id": serial,
         "raid_group_id": host,
+        "is_group_guessed": True,
         # SCSI leaves the rate out where it is unknown; ATA and NVMe only where nothing turns
         "kind": "disk" if is_disk else None if protocol == "SCSI" and rotation is None else "ssd",
         "vendor": text_in(document.get("scsi_vendor")) or text_in(document.get("vendor")),
@@ -169,7 +229,6 @@ def _inventory(document: dict[str, Any], serial: str, host: str) -> dict[str, An
         "deployed_on": (at - timedelta(hours=hours)).date() if hours is not None and hours <= _MOST_HOURS else None,
         "valid_from": at,
         "collected_at": at,
-        "is_alias": False,
     }
 
 
@@ -180,22 +239,15 @@ def _interface(document: dict[str, Any], protocol: Any) -> str | None:
     return {"ATA": "SATA", "NVMe": "NVMe"}.get(protocol) if isinstance(protocol, str) else None
 
 
-def _aliases(document: dict[str, Any], serial: str, host: str, at: Any) -> list[dict[str, Any]]:
-    """The names the drive goes by: the device, unless a controller hides several drives behind it; the world wide name.
-
-    A controller `nvme0` is named as it is: the number of its namespace may be another's.
-    """
-    names = []
-    device, kind = text_in(_at(document, "device", "name")), text_in(_at(document, "device", "type")) or ""
-    shown = text_in(_at(document, "device", "info_name")) or ""
-    if device and not _BEHIND.search(kind) and not _BEHIND_SHOWN.search(shown):
-        names.append(f"{host}/{drive_device(device)}")
+def _aliases(document: dict[str, Any], serial: str, device: str | None, at: datetime) -> list[dict[str, Any]]:
+    """The names the drive goes by: the device, and its world wide name."""
+    names = [] if device is None else [device]
     naa, oui, number = (count_in(_at(document, "wwn", part)) for part in ("naa", "oui", "id"))
     if naa is not None and oui is not None and number is not None:
         names.append(f"wwn:0x{naa:x}{oui:06x}{number:09x}")
     elif (unit := text_in(document.get("logical_unit_id"))) is not None:
         names.append(f"wwn:{unit.lower()}")
-    return [{"alias": name, "drive_id": serial, "valid_from": at, "collected_at": at} for name in names]
+    return [{"alias": name, "drive_id": serial, "valid_from": at, "collected_at": at} for name in names if not is_placeholder(name)]
 
 
 def _health(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -214,9 +266,7 @@ def _health(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for row in _list(_at(document, "ata_smart_attributes", "table")):
         number = count_in(row.get("id")) if isinstance(row, dict) else None
         if number is not None:
-            name = ata_name(number, text_in(row.get("name")))
-            decoded = _DECODED.fullmatch(text_in(_at(row, "raw", "string")) or "")
-            raw = count_in(decoded[1]) if decoded else ata_raw(number, count_in(_at(row, "raw", "value")))
+            name, raw = ata_name(number, text_in(row.get("name"))), _raw_of(number, row)
             say(name, raw if stated.get(name) is None else stated[name], count_in(row.get("value")))
     logs = {"": _at(document, "nvme_smart_health_information_log")}
     logs |= {f"{way}_": _at(document, "scsi_error_counter_log", way) for way in ("read", "write", "verify")}
@@ -237,8 +287,12 @@ def _media_errors(document: dict[str, Any]) -> int:
     scsi = sum(
         count_in(_at(document, "scsi_error_counter_log", way, "total_uncorrected_errors")) or 0 for way in ("read", "write", "verify")
     )
-    ata = 0
-    for attribute in _list(_at(document, "ata_smart_attributes", "table")):
-        if isinstance(attribute, dict) and attribute.get("id") in _ATA_MEDIA_ERRORS:
-            ata = max(ata, count_in(_at(attribute, "raw", "value")) or 0)
-    return max(nvme, scsi, ata)
+    table = [row for row in _list(_at(document, "ata_smart_attributes", "table")) if isinstance(row, dict)]
+    ata = (_raw_of(number, row) or 0 for number in _ATA_MEDIA_ERRORS for row in table if row.get("id") == number)
+    return max(nvme, scsi, *ata)
+
+
+def _raw_of(number: int, row: dict[str, Any]) -> int | None:
+    """The raw value of an ATA attribute, as smartctl decodes it where a vendor packed more than one number into it."""
+    decoded = _DECODED.fullmatch(text_in(_at(row, "raw", "string")) or "")
+    return count_in(decoded[1]) if decoded else ata_raw(number, count_in(_at(row, "raw", "value")))

@@ -44,10 +44,11 @@ def test_smartctl_of_a_disk(warehouse: Warehouse) -> None:
     # inventory and a name; health is beside what is counted
     assert counts(warehouse.land("smartctl", {"web1/sda.json": document(**attributes, power_on_time={"hours": 7})})) == (2, 2, 0, 0, 0)
     assert health(warehouse) == [
-        ("S1", "power_on_hours", 7, None), ("S1", "raw_read_error_rate", None, 100),
-        ("S1", "reallocated_sector_ct", 8, 99), ("S1", "temperature_celsius", 32, 51),
+        ("web1/sda", "power_on_hours", 7, None), ("web1/sda", "raw_read_error_rate", None, 100),
+        ("web1/sda", "reallocated_sector_ct", 8, 99), ("web1/sda", "temperature_celsius", 32, 51),
     ]  # fmt: skip
-    assert set(health(warehouse, "read_at source is_alias")) == {(NOON, "smartctl", False)}
+    assert warehouse.rows("drive_aliases", "alias drive_id valid_from") == [("web1/sda", "S1", NOON)]
+    assert set(health(warehouse, "read_at source is_alias")) == {(NOON, "smartctl", True)}
 
 
 def test_smartctl_of_nvme_and_scsi(warehouse: Warehouse) -> None:
@@ -55,10 +56,10 @@ def test_smartctl_of_nvme_and_scsi(warehouse: Warehouse) -> None:
     errors = {"read": {"total_uncorrected_errors": 1, "gigabytes_processed": "11.8"}, "write": "none"}
     nvme = document(serial_number="N1", nvme_smart_health_information_log=log)
     scsi = document(serial_number="S2", scsi_error_counter_log=errors, scsi_grown_defect_list=260)
-    warehouse.land("smartctl", {"web1/a.json": nvme, "web1/b.json": scsi})
+    warehouse.land("smartctl", {"web1/a.json": nvme, "web2/b.json": scsi})
     assert health(warehouse) == [
-        ("N1", "media_errors", 3, None), ("N1", "percentage_used", 12, None), ("N1", "temperature_celsius", 40, None),
-        ("S2", "grown_defect_list", 260, None), ("S2", "read_total_uncorrected_errors", 1, None),
+        ("web1/sda", "media_errors", 3, None), ("web1/sda", "percentage_used", 12, None), ("web1/sda", "temperature_celsius", 40, None),
+        ("web2/sda", "grown_defect_list", 260, None), ("web2/sda", "read_total_uncorrected_errors", 1, None),
     ]  # fmt: skip
 
 
@@ -164,10 +165,11 @@ def test_a_real_day_of_backblaze(warehouse: Warehouse) -> None:
 def test_farm_of_a_seagate_disk(warehouse: Warehouse) -> None:
     text = (SHARED / "samples/smartctl_seagate_farm_trimmed.json").read_text()
     summary = warehouse.land("smartctl", {"web1/farm.json": text})
-    found = {attribute: value for drive, attribute, value, _ in health(warehouse) if drive == "ZX26F1VG"}
+    found = {attribute: value for drive, attribute, value, _ in health(warehouse) if drive == "web1/sda"}
+    assert warehouse.rows("drive_aliases", "alias drive_id") == [("web1/sda", "ZX26F1VG")]
     assert found["farm_command_time_out_over_5_seconds_count"] == found["farm_number_of_read_recovery_attempts"] == 0
     assert found["farm_mr_head_resistance_from_head_9"] == 495 and "farm_high_priority_unload_events" not in found
-    assert summary.rows_accepted == len(found) and not warehouse.live("drives").height
+    assert summary.rows_accepted == len(found) + 1 and not warehouse.live("drives").height
 
 
 def test_farm_beside_the_rest_is_of_the_same_drive(warehouse: Warehouse) -> None:
@@ -176,7 +178,31 @@ def test_farm_beside_the_rest_is_of_the_same_drive(warehouse: Warehouse) -> None
         "page_3_error_statistics": {"command_time_out_over_7_seconds_count": 3, "total_flash_led": 9},
     }
     warehouse.land("smartctl", {"web1/a.json": document(seagate_farm_log=farm)})
-    assert health(warehouse) == [("S1", "farm_command_time_out_over_7_seconds_count", 3, None)]
+    assert health(warehouse) == [("web1/sda", "farm_command_time_out_over_7_seconds_count", 3, None)]
+
+
+def test_farm_of_a_sas_drive_and_of_one_without(warehouse: Warehouse) -> None:
+    """A SAS drive's FARM has other keys, and the first half of its serial number: it names no drive."""
+    log = {
+        "drive_information": {"serial_number": "ZTEST042", "number_of_heads": 1},
+        "error_statistics": {"unrecoverable_read_errors": 3, "fru_code_if_smart_trip_from_most_recent_smart_frame": 50},
+        "head_information": {"mr_head_resistance_0": 401, "number_of_reallocated_sectors_0": 5, "write_power_on_(hrs)_0": 9},
+    }
+    farm = {"smartctl": {"argv": ["smartctl", "-j", "-l", "farm", "/dev/sdb"], "exit_status": 4}, "local_time": {"time_t": T}}
+    sas = {**farm, "device": {"name": "/dev/sdb", "type": "scsi", "protocol": "SCSI"}, "seagate_farm_log": log}
+    none = {**farm, "device": {"name": "/dev/sdc", "type": "sat", "protocol": "ATA"}}
+    files = {"sas": sas, "none": none, "unsupported": {**none, "seagate_farm_log": {"supported": False}}}
+    summary = warehouse.land("smartctl", {f"web1/{name}.json": content for name, content in files.items()})
+    assert [(file.status, str(file.note)[:23]) for file in summary.files] == [
+        ("landed", "no FARM: /dev/sdc keeps"), ("landed", "the FARM of a SAS drive"), ("landed", "no FARM: /dev/sdc keeps"),
+    ]  # fmt: skip
+    assert health(warehouse, "drive_id attribute raw_value is_alias") == [
+        ("web1/sdb", "farm_mr_head_resistance_0", 401, True), ("web1/sdb", "farm_number_of_reallocated_sectors_0", 5, True),
+        ("web1/sdb", "farm_unrecoverable_read_errors", 3, True),
+    ]  # fmt: skip
+    assert not warehouse.live("drive_aliases").height
+    closed = {**none, "smartctl": {"argv": ["-l", "farm"], "exit_status": 2}}
+    assert "could not open the device" in str(warehouse.land("smartctl", {"web1/closed.json": closed}).unreadable[0].note)
 
 
 def test_logs_of_nvme_name_the_device_that_was_added(warehouse: Warehouse) -> None:
@@ -189,19 +215,22 @@ def test_logs_of_nvme_name_the_device_that_was_added(warehouse: Warehouse) -> No
         "TS": T, "device": "nvme1n1", "total_read_ops": 100, "total_read_time": 5000, "ebs_volume_performance_exceeded_iops": 31_000_000,
         "ec2_instance_ebs_performance_exceeded_tp": 200, "volume_queue_length": 1, "read_io_latency_histogram": [],
     }  # fmt: skip
-    store = {"TS": T, "device": "nvme2n1", "total_read_ops": 7, "instance_store_volume_performance_exceeded_iops": 40}
+    # an instance's own disk has the same keys
+    store = {"TS": T, "device": "nvme2n1", "total_read_ops": 7, "ebs_volume_performance_exceeded_iops": 0}
+    store["ec2_instance_performance_exceeded_iops"] = 40
     warehouse.land("smartctl", {"web1/ocp.json": ocp, "web1/ebs.json": ebs, "web1/store.json": store})
     assert health(warehouse, "drive_id attribute raw_value") == [
         ("web1/nvme0n1", "ocp_bucket_0_read_count", 12),
         ("web1/nvme0n1", "ocp_bucket_0_read_ms", 17),
         ("web1/nvme0n1", "ocp_bucket_0_trim_count", 0),
         ("web1/nvme0n1", "ocp_bucket_0_write_count", 3),
-        ("web1/nvme1n1", "ebs_ec2_instance_performance_exceeded_tp", 200),
-        ("web1/nvme1n1", "ebs_total_read_ops", 100),
-        ("web1/nvme1n1", "ebs_total_read_time", 5000),
-        ("web1/nvme1n1", "ebs_volume_performance_exceeded_iops", 31_000_000),
-        ("web1/nvme2n1", "instance_store_total_read_ops", 7),
-        ("web1/nvme2n1", "instance_store_volume_performance_exceeded_iops", 40),
+        ("web1/nvme1n1", "amzn_instance_performance_exceeded_tp", 200),
+        ("web1/nvme1n1", "amzn_total_read_ops", 100),
+        ("web1/nvme1n1", "amzn_total_read_time", 5000),
+        ("web1/nvme1n1", "amzn_volume_performance_exceeded_iops", 31_000_000),
+        ("web1/nvme2n1", "amzn_instance_performance_exceeded_iops", 40),
+        ("web1/nvme2n1", "amzn_total_read_ops", 7),
+        ("web1/nvme2n1", "amzn_volume_performance_exceeded_iops", 0),
     ]
     summary = warehouse.land("smartctl", {"web1/none.json": {"total_read_ops": 1, "device": "nvme1n1"}})
     assert "no keys TS and device" in str(summary.unreadable[0].note)

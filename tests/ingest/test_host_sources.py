@@ -238,8 +238,10 @@ def document(serial: str, name: str = "/dev/sdq", **more: Any) -> dict[str, Any]
 @pytest.mark.parametrize("kind", ["cciss", "cciss,3", "sat+megaraid,7", "megaraid", "areca", "scsi"])
 def test_a_drive_behind_a_controller_is_not_named_by_its_device(kind: str, warehouse: Warehouse) -> None:
     place = {"type": kind} | ({"info_name": "/dev/sdq [megaraid_disk_07] [SAT]"} if kind == "scsi" else {})
-    warehouse.land("smartctl", {"web1/x.json": document("BEHIND1", device=place)})
+    warehouse.land("smartctl", {"web1/x.json": document("BEHIND1", device=place, power_on_time={"hours": 7})})
     assert warehouse.live("drives")["drive_id"].to_list() == ["BEHIND1"] and not warehouse.live("drive_aliases").height
+    # its health is that of its serial number
+    assert warehouse.rows("drive_health", "drive_id raw_value is_alias") == [("BEHIND1", 7, False)]
 
 
 def test_an_nvme_controller_names_itself_and_a_sas_drive_its_logical_unit(warehouse: Warehouse) -> None:
@@ -248,6 +250,31 @@ def test_an_nvme_controller_names_itself_and_a_sas_drive_its_logical_unit(wareho
     warehouse.land("smartctl", {"web1/a.json": nvme, "web1/b.json": sas})
     names = warehouse.rows("drive_aliases", "alias drive_id")
     assert names == [("web1/nvme3", "NV1"), ("web1/sdz", "SAS1"), ("wwn:0x5000c500aaaa0001", "SAS1")]
+
+
+def test_a_placeholder_is_no_serial_number_for_smartctl(warehouse: Warehouse) -> None:
+    wwn = {"naa": 5, "oui": 0, "id": 1}
+    files = {
+        f"{host}/{device}.json": document("---------", f"/dev/{device}", wwn=wwn, power_on_time={"hours": hours}, model_name="M")
+        for hours, (host, device) in enumerate([("web1", "sdq"), ("web1", "sdr"), ("web2", "nvme1n1")])
+    }
+    behind = document("---------", device={"type": "megaraid,3"})
+    summary = warehouse.land("smartctl", {**files, "web3/sda.json": behind, "web3/sdb.json": document("S1", "/dev/disk/by-id/ata-M_S1")})
+    named = [("S1", None, False), ("web1/sdq", "M", True), ("web1/sdr", "M", True), ("web2/nvme1n1", "M", True)]
+    assert warehouse.rows("drives", "drive_id model is_alias") == named
+    assert not warehouse.live("drive_aliases").height
+    assert warehouse.rows("drive_health", "drive_id raw_value") == [("web1/sdq", 0), ("web1/sdr", 1), ("web2/nvme1n1", 2)]
+    assert [file.note for file in summary.files if "named by device" in (file.note or "")] == [
+        "'---------' is a placeholder, no serial number: web1/sdq, web1/sdr, web2/nvme1n1 are named by device"
+    ]
+    assert [(row["column"], row["value"]) for row in summary.rejected] == [("serial_number", "---------")]
+
+
+def test_packed_counts_of_media_errors_are_decoded(warehouse: Warehouse) -> None:
+    rows = [(187, 3 << 32, "0 (3 0)"), (198, 2 << 32, "0 (0 2)"), (197, 5 << 32, "0 (0 5)")]
+    table = [{"id": number, "raw": {"value": raw, "string": text}} for number, raw, text in rows]
+    warehouse.land("smartctl", {"web1/x.json": document("S1", ata_smart_attributes={"table": table})})
+    assert set(warehouse.live("drive_health")["raw_value"]) == {0} and not warehouse.live("drive_events").height
 
 
 def test_decoded_values_of_smartctl_precede_packed_ones(warehouse: Warehouse) -> None:
@@ -298,8 +325,30 @@ def test_a_document_that_is_cut_off_or_says_too_little_is_unreadable(warehouse: 
     ]  # fmt: skip
     # a billion hours are no age; text is read as a count; sectors that the drive has replaced are no media error
     assert warehouse.rows("drives", "drive_id deployed_on capacity_bytes kind") == [("S1", None, 512, "ssd")]
-    assert warehouse.rows("drive_events", "drive_id event_type detail") == [("S1", "media_error", "smartctl: 3 counted so far")]
+    assert warehouse.rows("drive_events", "drive_id event_type detail is_alias") == [
+        ("web1/sdq", "media_error", "smartctl: 3 counted so far", True),
+    ]  # fmt: skip
     assert counts(summary) == (3, 3, 0, 0, 0)
+
+
+def test_a_placeholder_is_no_serial_number_for_lsblk(warehouse: Warehouse) -> None:
+    """A dock: the serial number of two drives, and the world wide name of all, name nothing."""
+    serials = {"/dev/sda": "5000000000000001", "/dev/sdb": "5000000000000001", "/dev/sdc": "S1", "/dev/xvda1": "N/A", "/dev/xvdb1": "N/A"}
+    devices = [{"name": name, "serial": serial, "wwn": "0x5000000000000001", "size": n} for n, (name, serial) in enumerate(serials.items())]
+    devices += [{"name": "/dev/xvdb", "serial": "S2"}, {"name": "/dev/mapper/mpatha", "serial": "S3"}, {"serial": "S4"}]
+    document = {"blockdevices": [{"type": "disk", **device} for device in devices], "TS": TS}
+    summary = warehouse.land("lsblk", {"web1/lsblk.json": document})
+    # xvdb1 is a partition of xvdb, and a link is no drive
+    assert warehouse.rows("drives", "drive_id is_alias capacity_bytes raid_group_id") == [
+        ("S1", False, 2, "web1"), ("S2", False, None, "web1"), ("web1/sda", True, 0, "web1"), ("web1/sdb", True, 1, "web1"),
+        ("web1/xvda1", True, 3, "web1"),
+    ]  # fmt: skip
+    assert warehouse.rows("drive_aliases", "alias drive_id") == [("web1/sdc", "S1"), ("web1/xvdb", "S2")]
+    assert (summary.files[0].note or "").splitlines() == [
+        "'5000000000000001' is a placeholder, no serial number: web1/sda, web1/sdb are named by device; "
+        "'N/A' is a placeholder, no serial number: web1/xvda1 is named by device"
+    ]
+    assert [row["column"] for row in summary.rejected] == ["name"]
 
 
 def test_lsblk_names_every_drive_with_a_serial(warehouse: Warehouse) -> None:

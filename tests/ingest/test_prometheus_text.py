@@ -11,7 +11,6 @@ import pytest
 
 from ingest import IngestSummary, ingest
 from ingest.contract.errors import UnreadableFile
-from ingest.reading.devices import drive_of, host_of, is_whole_drive
 from ingest.sources.prometheus.text import Labels, read_samples
 from tests.ingest.conftest import SAMPLES, Warehouse, counts, needs_shared
 
@@ -182,16 +181,6 @@ def test_days_that_are_taken_one_by_one_come_to_what_they_come_to_together(
 def test_a_file_without_counters_or_time_is_unreadable(text: str | bytes, said: str, warehouse: Warehouse) -> None:
     (file,) = land(warehouse, text).files
     assert file.status == "unreadable" and said in (file.note or "")
-
-
-def test_partitions_and_what_is_made_of_drives_are_left_out() -> None:
-    whole = ["sda", "sdaa", "nvme0n1", "vda", "xvdb", "hda", "mmcblk0", "cciss!c0d1", "dasda", "sd0"]
-    parts = ["sda1", "nvme0n1p2", "mmcblk0p1", "md0", "dm-3", "loop7", "zram0", "nbd0", "sr0", "ram1", "nvme0c1n1", "sd", "rbd0", "sda/.."]
-    assert [name for name in (*whole, *parts, "", "sda\n") if is_whole_drive(name)] == whole
-    drives = {"sda1": "sda", "nvme0n1p2": "nvme0n1", "cciss!c0d1p1": "cciss!c0d1", "sda": "sda", "md0": "md0"}
-    assert {name: drive_of(name) for name in drives} == drives
-    hosts = {"web1:9100": "web1", "[::1]:9100": "::1", "web1": "web1", "fe80::1": "fe80::1", "10.0.0.1:80": "10.0.0.1"}
-    assert {name: host_of(name) for name in hosts} == hosts
 
 
 @needs_shared
