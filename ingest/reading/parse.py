@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 
 import polars as pl
 
@@ -14,6 +15,10 @@ from ingest.reading.batches import REJECTION, TOO_LONG, Batch
 from ingest.reading.readers import SHOWN_VALUE_CHARS, RawChunk
 
 HOUR_US = 3_600_000_000
+FOR_EVER = {"valid_to": r"^\s*(?:9999-12-31|infinity\s*$)"}
+"""Columns in which the last day that can be written, or `infinity`, says that there is no end, and how a text of it begins."""
+# that day begins earlier in the east
+_LAST_DAY = datetime(9999, 12, 30, 10)
 # year 1 to year 9999, what every reader of raw can show
 _FIRST_US, _END_US = -62_135_596_800_000_000, 253_402_300_800_000_000
 
@@ -116,6 +121,8 @@ def convert(delivered: pl.DataFrame, types: dict[str, pl.DataType]) -> tuple[pl.
         given = delivered[name]
         if given.dtype == TEXT and (given == "").any():
             given = given.set(given == "", None)
+        if name in FOR_EVER:
+            given = given.set(_is_for_ever(given, FOR_EVER[name]), None)
         reader, expected = _READERS[dtype]
         value = reader(given).alias(name)
         if value.null_count() != given.null_count():
@@ -123,6 +130,14 @@ def convert(delivered: pl.DataFrame, types: dict[str, pl.DataType]) -> tuple[pl.
             flags.append((value.is_null() & given.is_not_null()).alias("\0" + name))
         columns.append(value)
     return pl.DataFrame([*columns, delivered["row_no"], *flags]), unreadable
+
+
+def _is_for_ever(given: pl.Series, text: str) -> pl.Series:
+    if given.dtype == TEXT:
+        return given.str.contains(text).fill_null(False)
+    if given.dtype == DAY or (isinstance(given.dtype, pl.Datetime) and given.dtype.time_unit != "ns"):
+        return (given.cast(pl.Datetime("ms")) >= _LAST_DAY).fill_null(False)
+    return pl.Series([False]).new_from_index(0, given.len())
 
 
 def _nulls(count: int, dtype: pl.DataType) -> pl.Series:
@@ -207,7 +222,7 @@ def _instant_of_text(text: pl.Series) -> pl.Series:
 
 
 def _day(given: pl.Series) -> pl.Series:
-    return given if given.dtype == DAY else _instant(given).cast(DAY)
+    return _instant(given).cast(DAY)
 
 
 _READERS: dict[pl.DataType, tuple[Callable[[pl.Series], pl.Series], str]] = {
@@ -278,6 +293,7 @@ def _drive_hour_checks(frame: pl.DataFrame, unreadable: dict[str, str]) -> list[
         needed[f"{direction}_latency_us"] = _is_active(f"{direction}_ios")
     checks = type_checks(unreadable, needed)
     checks += null_checks("hour_utc", "drive_id", "raid_group_id")
+    checks.append(_time_check("hour_utc"))
     checks.append(Check("hour_utc", "not on the hour", pl.col("hour_utc").to_physical() % HOUR_US != 0))
     counts = [name for name, dtype in CONTRACT["drive_hours"].items() if dtype == pl.Int64()]
     given = [name for name in counts if frame[name].null_count() < frame.height]
@@ -301,8 +317,22 @@ def _drive_event_checks(frame: pl.DataFrame, unreadable: dict[str, str]) -> list
     return [
         *type_checks(unreadable),
         *null_checks("occurred_at", "drive_id", "event_type"),
+        _time_check("occurred_at"),
         Check("event_type", "blank, expected an event type", blank),
+        Check("ended_at", "before occurred_at; correct it, or leave it empty", pl.col("ended_at") < pl.col("occurred_at")),
     ]
+
+
+def _time_check(name: str) -> Check:
+    """Weeks around it can be counted."""
+    in_years = pl.col(name).is_between(datetime(2, 1, 1), datetime(9999, 1, 1), closed="left")
+    return Check(name, "outside the years 2 to 9998", ~in_years)
+
+
+def period_check() -> Check:
+    """A period lasts."""
+    said = "not after valid_from, so the period covers no time; correct it, or leave it empty if it has not ended"
+    return Check("valid_to", said, pl.col("valid_to") <= pl.col("valid_from"))
 
 
 def _drive_checks(frame: pl.DataFrame, unreadable: dict[str, str]) -> list[Check]:
@@ -312,6 +342,7 @@ def _drive_checks(frame: pl.DataFrame, unreadable: dict[str, str]) -> list[Check
         Check("role", f"not one of {', '.join(ROLES)}", ~_plain("role").is_in(ROLES)),
         Check("kind", f"not one of {', '.join(DRIVE_KINDS)}", ~_plain("kind").is_in(DRIVE_KINDS)),
         *negative_checks("capacity_bytes", "rpm"),
+        period_check(),
     ]
 
 
@@ -320,6 +351,7 @@ def _drive_health_checks(frame: pl.DataFrame, unreadable: dict[str, str]) -> lis
     return [
         *type_checks(unreadable),
         *null_checks("read_at", "drive_id", "attribute"),
+        _time_check("read_at"),
         Check("attribute", "blank, expected the name of an attribute", pl.col("attribute").str.strip_chars() == ""),
         Check("raw_value", "null, and so is normalised_value", nothing),
         *negative_checks("raw_value", "normalised_value"),

@@ -23,6 +23,7 @@ from typing import IO, Any
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 from numpy.typing import ArrayLike
@@ -45,6 +46,9 @@ SHOWN_VALUE_CHARS = 200
 # A quoted value may span lines; beyond this many the quote is taken for one that was never closed.
 LONGEST_QUOTED_LINES = 100
 MOST_DIGITS = 20
+UNITS = ("s", "ms", "us", "ns")
+YEAR_0, YEAR_10000 = -719_528, 2_932_897
+"""Their first days, counted from 1970-01-01."""
 NESTED, NOT_UTF8, UNCLOSED = "a nested value, expected one text or number", "not valid UTF-8", "a quote is not closed"
 HALF_A_PAIR, TWICE = "it contains half a surrogate pair, which is not valid text", "the record has this key twice; write it once"
 """Why a text of JSON cannot be kept as it is."""
@@ -165,7 +169,8 @@ def _read_parquet(path: Path, layout: Layout, notes: list[str]) -> Iterator[RawC
         raise UnreadableFile(f"not a Parquet file: it starts with {head!r}, expected b'PAR1'")
     if tail != b"PAR1":
         raise UnreadableFile(f"the Parquet file is cut off: it ends with {tail!r}, expected the footer b'PAR1'")
-    with pq.ParquetFile(path, pre_buffer=False) as file:
+    # times of Spark and Impala (INT96) would overflow in nanoseconds
+    with pq.ParquetFile(path, pre_buffer=False, coerce_int96_timestamp_unit="us") as file:
         names = file.schema_arrow.names
         columns = contract_columns(names, layout, notes)
         limit = unpacked_limit(path)
@@ -232,9 +237,8 @@ def _series(values: pa.Array) -> tuple[pa.Array, dict[int, tuple[str, str]]]:
     if pa.types.is_dictionary(kind):
         values = values.dictionary_decode()
         kind = values.type
-    if pa.types.is_timestamp(kind) and kind.tz is not None:
-        # the stored number is UTC whatever zone the file names, also one this machine has never heard of
-        values = values.cast(pa.int64()).cast(pa.timestamp(kind.unit))
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        values = _dated(values)
     elif pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind):
         try:
             values = values.cast(pa.large_binary()).cast(pa.large_string())
@@ -253,6 +257,21 @@ def _series(values: pa.Array) -> tuple[pa.Array, dict[int, tuple[str, str]]]:
     elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
         values.validate(full=True)  # a writer that skips the check leaves bytes that are not UTF-8
     return values, broken
+
+
+def _dated(values: pa.Array) -> pa.Array:
+    """Days, or instants in UTC without zone. One that no reader of raw can show is in the year 0 or 10000, which no check lets pass."""
+    kind = values.type
+    a_day = 86_400 * 10 ** (3 * UNITS.index(kind.unit)) if pa.types.is_timestamp(kind) else 1 if kind == pa.date32() else 86_400_000
+    # the stored number is UTC whatever zone the file names, also one this machine has never heard of
+    numbers = values.cast(pa.int32() if kind == pa.date32() else pa.int64()).cast(pa.int64())
+    first, last = (max(-(2**63), min(2**63 - 1, day * a_day)) for day in (YEAR_0, YEAR_10000))
+    found = pc.min_max(numbers).as_py()
+    if found["min"] is not None and not first <= found["min"] <= found["max"] <= last:
+        numbers = pc.min_element_wise(pc.max_element_wise(numbers, first, skip_nulls=False), last, skip_nulls=False)
+    if pa.types.is_timestamp(kind):
+        return numbers.cast(pa.timestamp(kind.unit))
+    return numbers.cast(pa.int32()).cast(kind) if kind == pa.date32() else numbers.cast(kind)
 
 
 def _as_text(value: Any) -> str | None:

@@ -19,7 +19,7 @@ from ingest.contract.values import DRIVE_KINDS, ROLES
 from ingest.reading.batches import Batch, read_table
 from ingest.reading.files import FileResult, SourceFile, named
 from ingest.reading.hosts import drive_device
-from ingest.reading.parse import Check, convert, split, type_checks
+from ingest.reading.parse import Check, convert, period_check, split, type_checks
 from ingest.reading.readers import TABLE_NAME, RawChunk
 
 EXPECTED = "a CSV, NDJSON or Parquet file with drive_id, or host and device, and what is known of the drive"
@@ -77,5 +77,5 @@ def _checks(unreadable: dict[str, str]) -> list[Check]:
         Check("alias_serial", "drive_id is null, so the drive is not known", pl.col("alias_serial").is_not_null() & ~names_drive),
         Check("role", f"not one of {', '.join(ROLES)}", ~pl.col("role").is_in(ROLES)),
         Check("kind", f"not one of {', '.join(DRIVE_KINDS)}", ~pl.col("kind").is_in(DRIVE_KINDS)),
-        Check("valid_to", "not after valid_from", pl.col("valid_to") <= pl.col("valid_from")),
+        period_check(),
     ]

@@ -119,6 +119,87 @@ def parquet_of(table: pa.Table) -> bytes:
     return buffer.getvalue()
 
 
+def int96_of(table: pa.Table) -> bytes:
+    """As older Spark, Hive and Impala write times."""
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer, use_deprecated_int96_timestamps=True)
+    return buffer.getvalue()
+
+
+PERIODS = {
+    "drives, no length": ("bundle", "drives.csv", "drive_id,raid_group_id,valid_from,valid_to", "p{},g,2026-02-03T04:05,2026-02-03T04:05"),
+    "drives, backwards": ("bundle", "drives.csv", "drive_id,raid_group_id,valid_from,valid_to", "p{},g,2026-02-03,2026-02-02T23:59:59"),
+    "events": ("bundle", "drive_events.csv", "drive_id,event_type,occurred_at,ended_at", "p{},rebuild,2026-02-03T04:00,2026-02-03T03:59"),
+    "mapping": ("mapping", "map.csv", "host,device,slot,valid_from,valid_to", "h1,sd{},7,2026-02-03,2026-02-03"),
+    "tickets": ("tickets", "t.csv", "serial,opened_at,closed_at", "p{},2026-02-03,2026-01-03"),
+}
+
+
+@pytest.mark.parametrize("case", PERIODS)
+def test_a_period_that_does_not_last_is_refused(case: str, warehouse: Warehouse) -> None:
+    source, name, header, row = PERIODS[case]
+    *rest, _ = row.format("b").split(",")
+    good = ",".join([*rest, "2026-02-04"])
+    assert counts(warehouse.land(source, {name: csv_text(good, row.format("a"), header=header)})) == (2, 1, 1, 0, 0)
+    ((file, number, column, value, reason),) = warehouse.rejected("file row column value reason")
+    assert (file.endswith(name), number, value) == (True, 2, row.split(",")[-1])
+    assert column == ("ended_at" if source == "tickets" or "events" in name else "valid_to") and "correct it, or leave it empty" in reason
+
+
+def test_an_event_may_end_as_it_happens(warehouse: Warehouse) -> None:
+    rows = csv_text("p1,scrub,2026-02-03T04:00,2026-02-03T04:00", header="drive_id,event_type,occurred_at,ended_at")
+    assert warehouse.land("bundle", {"drive_events.csv": rows}).rows_accepted == 1
+
+
+LAST = datetime(9999, 12, 31)
+ENDS = ["9999-12-31", " 9999-12-31T00:00:00+02:00", "9999-12-31T23:59:59.999999", "9999-12-31 23:59:59-05:00", "infinity"]
+
+
+@pytest.mark.parametrize("form", ["csv", "ndjson", "us", "us in the east", "ms", "s", "date32", "int96", "infinity", "mapping"])
+def test_the_last_day_that_can_be_written_is_no_end(form: str, warehouse: Warehouse) -> None:
+    """2999 is a date like others: only the last day, at any time of it, stands for ever."""
+    ends: Any = [*ENDS, "2999-12-31"]
+    if form in ("us", "us in the east", "ms", "s", "date32", "int96", "infinity"):
+        kind = pa.date32() if form == "date32" else pa.timestamp(form if form in ("ms", "s") else "us")
+        last = [LAST] if form in ("date32", "s") else [LAST, LAST.replace(hour=23, minute=59, second=59, microsecond=999_000)]
+        ends = pa.array([*last, datetime(2999, 12, 31)], kind)
+        if form == "infinity":  # of DuckDB
+            ends = pa.array([2**63 - 1, 32_503_593_600_000_000], pa.int64()).cast(kind)
+        if form == "us in the east":
+            ends = pa.array([253_402_178_400_000_000, 32_503_593_600_000_000], pa.int64()).cast(pa.timestamp("us", "+10:00"))
+    count = len(ends)
+    names = [f"e{number}" for number in range(count)]
+    if isinstance(ends, list):
+        rows = [{"drive_id": name, "raid_group_id": "g", "valid_to": end} for name, end in zip(names, ends, strict=True)]
+        lines = csv_text(*(",".join(row.values()) for row in rows), header=",".join(rows[0]))
+        content, suffix = ("\n".join(map(json.dumps, rows)), "ndjson") if form == "ndjson" else (lines, "csv")
+    else:
+        table = pa.table({"drive_id": names, "raid_group_id": ["g"] * count, "valid_to": ends})
+        content, suffix = (int96_of if form == "int96" else parquet_of)(table), "parquet"
+    warehouse.land("mapping" if form == "mapping" else "bundle", {f"drives.{suffix}": content})
+    assert warehouse.rejected("row reason") == []
+    assert [end for _, end in warehouse.rows("drives", "drive_id valid_to")] == [None] * (count - 1) + [datetime(2999, 12, 31)]
+
+
+@pytest.mark.parametrize("form", ["int96", "ms", "us", "date32"])
+def test_a_time_beyond_all_calendars_costs_its_row(form: str, warehouse: Warehouse) -> None:
+    """No overflow makes another year of it, and what can be read keeps its year."""
+    days = [-171_737, 230_132]  # 1499-10-20, 2600-01-30
+    if form == "int96":
+        times = pa.array([*days, 2_932_896, -719_162], pa.int32()).cast(pa.date32()).cast(pa.timestamp("us"))
+    elif form == "date32":
+        times = pa.array([*days, 2**31 - 1, -(2**31)], pa.int32()).cast(pa.date32())
+    else:
+        a_day = 86_400 * {"ms": 1000, "us": 10**6}[form]
+        times = pa.array([*(day * a_day for day in days), 2**62, -(2**62)], pa.int64()).cast(pa.timestamp(form))
+    count = len(times)
+    table = pa.table({"drive_id": [f"d{n}" for n in range(count)], "event_type": ["media_error"] * count, "occurred_at": times})
+    warehouse.land("bundle", {"drive_events.parquet": int96_of(table) if form == "int96" else parquet_of(table)})
+    assert [f"{at:%Y-%m-%d}" for (at,) in warehouse.rows("drive_events", "occurred_at")] == ["1499-10-20", "2600-01-30"]
+    said = "outside the years 2 to 9998" if form == "int96" else "not a timestamp"
+    assert warehouse.rejected("row column reason") == [(row, "occurred_at", said) for row in (3, 4)]
+
+
 def test_parquet_types_of_every_sort(warehouse: Warehouse) -> None:
     hour = datetime(2026, 1, 5, 10)
     table = pa.table(

@@ -3,7 +3,8 @@
 with periods as (
     select drive_id, raid_group_id, named_raid_group_id, role, slot, is_group_guessed, is_mapped, is_only, valid_from, from_hour_utc, to_hour_utc
     from {{ ref('int_drives__periods') }}
-    where from_hour_utc < to_hour_utc
+    -- a description without a group places the drive nowhere
+    where from_hour_utc < to_hour_utc and raid_group_id is not null
 ),
 
 -- most drives have one period, which is their segment
