@@ -122,7 +122,9 @@ def placeholder_note(serial: str, names: list[str]) -> str:
 
 
 def known_by_device(seen: pl.DataFrame) -> pl.DataFrame:
-    """Inventory of the devices (host, device) of rows in order, each at its first row: what a host's counters say of a drive."""
+    """Inventory of the devices (host, device) of rows in order, each at its first row: what a host's counters say of a drive, from
+    `valid_from` on where the rows have it.
+    """
     drives = seen.unique(["host", "device"], keep="first", maintain_order=True).select(
         pl.concat_str("host", pl.lit("/"), "device").alias("drive_id"),
         pl.col("host").alias("raid_group_id"),
@@ -130,6 +132,7 @@ def known_by_device(seen: pl.DataFrame) -> pl.DataFrame:
         "host",
         pl.lit(True).alias("is_alias"),
         pl.lit(True).alias("is_group_guessed"),
+        *(name for name in ("valid_from",) if name in seen.columns),
         "file_no",
         "row_no",
     )

@@ -28,6 +28,9 @@ def seconds_of(options: Mapping[str, Any]) -> int | None:
 
 
 def as_samples(totals: pl.DataFrame, seconds: int) -> pl.DataFrame:
-    """Records of drive-hours' columns, `hour_utc` being where their sample begins -> drive_samples."""
-    spans = totals.rename({"hour_utc": "from_utc"}).with_columns((pl.col("from_utc") + pl.duration(seconds=seconds)).alias("to_utc"))
-    return completed(spans, "drive_samples")
+    """Records of drive-hours' columns, `hour_utc` being where their sample begins -> drive_samples. Of a span within a sample (`from_utc`,
+    `to_utc`) where they are not null.
+    """
+    given = [pl.col(name) if name in totals.columns else pl.lit(None, pl.Datetime("us")).alias(name) for name in ("from_utc", "to_utc")]
+    begin, end = pl.col("hour_utc"), pl.col("hour_utc") + pl.duration(seconds=seconds)
+    return completed(totals.with_columns(pl.coalesce(given[0], begin), pl.coalesce(given[1], end)), "drive_samples")

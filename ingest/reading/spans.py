@@ -6,27 +6,49 @@ import polars as pl
 
 from ingest.reading.parse import HOUR_US
 
+NEAR = 5
+"""Increments before or after one that say how long it usually is: a collector may look more often for a while."""
+GAP = 2.5
+"""An increment of so many usual ones is a gap: more than two, give or take what a clock wavers."""
+REACH = 2
+MOST_REACH_US = HOUR_US // 4
 
-def with_spans(steps: pl.DataFrame, place: list[str], is_cut: pl.Expr | None = None) -> pl.DataFrame:
-    """Increments in order of `ends_us` (columns `place`, `begins_us`, `ends_us`, and `hour`, hours since 1970) with the span that each is of.
 
-    Adds `span_no`, from 1 in each hour of a place, and the span's `from_utc` and `to_utc`; null where it begins or ends with the hour, give or
-    take two intervals. A span ends where the next increment does not begin with its end, or `is_cut` (a drive or counter began anew with
-    it), and on both sides of an increment that is longer than two intervals: nobody saw what happened in it.
+def with_spans(
+    steps: pl.DataFrame, place: list[str], is_cut: pl.Expr | None = None, is_gap: pl.Expr | None = None, part_us: int = HOUR_US
+) -> pl.DataFrame:
+    """Increments in order of `ends_us` (columns `place`, `begins_us`, `ends_us`, `hour`, counted from 1970) with the span that each is of.
+
+    Adds `span_no`, from 1 in each hour of a place, `is_long`, more than two usual intervals, and the span's `from_utc` and `to_utc`; null
+    where it begins or ends with the hour, or up to two intervals (a quarter of an hour at most) from it without a break there. A span ends
+    where the next increment does not begin with its end, or `is_cut` (a drive or counter began anew with it), and on both sides of an
+    increment that `is_long` or `is_gap`: nobody saw what happened in it.
+
+    part_us: of parts of an hour, which `hour` counts then; their times are null but at a break, as the next delivery may fill them.
     """
     begins, ends, hour = pl.col("begins_us"), pl.col("ends_us"), pl.col("hour")
-    usual = (ends - begins).median().over(place)
-    steps = steps.with_columns((2 * usual).alias("reach_us"), (ends - begins > 2 * usual).alias("is_long"))
-    of_hour = [*place, "hour"]
-    breaks = [begins != ends.shift(1).over(of_hour), pl.col("is_long"), pl.col("is_long").shift(1).over(of_hour)]
-    starts = pl.any_horizontal(*breaks, *([] if is_cut is None else [is_cut])).fill_null(True)
-    steps = steps.with_columns(starts.alias("starts")).with_columns(pl.col("starts").cum_sum().over(of_hour).alias("span_no"))
-    # the first increment of an hour begins a span whatever it is
-    steps = steps.with_columns((pl.col("span_no") - pl.col("span_no").min().over(of_hour) + 1).alias("span_no"))
-    first, last = begins.min().over(*of_hour, "span_no"), ends.max().over(*of_hour, "span_no")
-    is_first, is_last = pl.col("span_no") == 1, pl.col("span_no") == pl.col("span_no").max().over(of_hour)
-    reach = pl.col("reach_us")
+    of_part, of_span = [*place, "hour"], [*place, "hour", "span_no"]
+    length = ends - begins
+    before = length.rolling_median(NEAR, min_samples=1).shift(1).over(place)
+    after = length.reverse().rolling_median(NEAR, min_samples=1).shift(1).reverse().over(place)
+    steps = steps.with_columns(pl.max_horizontal(before, after).fill_null(length).alias("usual_us"))
+    gap = (pl.col("is_long") | is_gap if is_gap is not None else pl.col("is_long")).fill_null(False)
+    steps = steps.with_columns((length > GAP * pl.col("usual_us")).alias("is_long")).with_columns(gap.alias("is_alone"))
+    breaks = [begins != ends.shift(1).over(place), pl.col("is_alone"), pl.col("is_alone").shift(1).over(place)]
+    apart = pl.any_horizontal(*breaks, *([] if is_cut is None else [is_cut])).fill_null(False)
+    steps = steps.with_columns(apart.alias("is_apart"), hour.ne_missing(hour.shift(1).over(place)).alias("is_first"))
+    reach = (REACH * pl.col("usual_us")).clip(upper_bound=MOST_REACH_US) if part_us == HOUR_US else pl.lit(part_us, pl.Int64())
+    steps = steps.with_columns(
+        (pl.col("is_apart") | pl.col("is_first")).cum_sum().over(of_part).alias("span_no"),
+        (pl.col("is_alone") | pl.col("is_apart").shift(-1).over(place).fill_null(False)).alias("ends_apart"),
+        reach.alias("reach_us"),
+    )
+    start, end = hour * part_us, (hour + 1) * part_us
+    first, last = begins.first().over(of_span), ends.last().over(of_span)
+    reached = {edge: getattr(pl.col("reach_us"), edge)().over(of_span) for edge in ("first", "last")}
+    with_start = (first <= start) | (~pl.col("is_apart").first().over(of_span) & (first <= start + reached["first"]))
+    with_end = (last >= end) | (~pl.col("ends_apart").last().over(of_span) & (last >= end - reached["last"]))
     return steps.with_columns(
-        pl.when(~(is_first & (first <= hour * HOUR_US + reach))).then(first.clip(lower_bound=hour * HOUR_US)).alias("from_utc"),
-        pl.when(~(is_last & (last >= (hour + 1) * HOUR_US - reach))).then(last.clip(upper_bound=(hour + 1) * HOUR_US)).alias("to_utc"),
-    ).with_columns(pl.col("from_utc", "to_utc").cast(pl.Int64).cast(pl.Datetime("us"))).drop("reach_us", "is_long", "starts")  # fmt: skip
+        pl.when(~with_start).then(first).cast(pl.Datetime("us")).alias("from_utc"),
+        pl.when(~with_end).then(last).cast(pl.Datetime("us")).alias("to_utc"),
+    ).drop("usual_us", "is_alone", "is_apart", "is_first", "ends_apart", "reach_us")

@@ -7,6 +7,7 @@ its interval; coverage is the share of the hour that the other intervals make up
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -14,12 +15,13 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from ingest.reading.batches import Batch, Rejection, rejections
-from ingest.reading.devices import head_of, is_hidden_path, is_no_drive, is_path, is_whole_drive, known_by_device
+from ingest.reading.devices import drive_of, head_of, is_hidden_path, is_no_drive, is_path, is_whole_drive, known_by_device
 from ingest.reading.files import FileResult, SourceFile, named
-from ingest.reading.hosts import host_of, looks, read_text
+from ingest.reading.hosts import Look, host_of, looks, read_text
 from ingest.reading.overlap import behind, take_back
 from ingest.reading.parse import completed
 from ingest.reading.resolution import HOUR_SECONDS, as_samples, seconds_of
+from ingest.reading.spans import with_spans
 
 if TYPE_CHECKING:
     from ingest.raw.landing import Landing
@@ -47,54 +49,84 @@ SNAPSHOT: dict[str, pl.DataType] = {
     "file_no": pl.Int64(),
     "row_no": pl.Int64(),
 }
+# which boot of the host it is of, null where the look does not say; whether no line of the look is damaged
+_SEEN = {**SNAPSHOT, "boot": pl.String(), "is_whole": pl.Boolean()}
+BOOT = "boot"
+"""Begins a line of a look that names the boot of the host, as /proc/sys/kernel/random/boot_id does."""
 
 
 def land(files: list[SourceFile], landing: Landing) -> None:
-    """Read every snapshot, take the differences of each drive over all files of its host, and stage its hours.
+    """Read every snapshot, take the differences of each drive over all files of its host, and stage its spans and where they were cut.
 
     Counts are in lines of drives; those of partitions, loop, ram, dm and md devices are not drives and not counted. A path of a
     multipath NVMe namespace counts: as a duplicate where its head counted the same I/Os.
     """
     seconds = seconds_of(landing.options)
-    read = [rows.select(*SNAPSHOT) for rows in landing.read(files, _batches)]
+    read = [rows.select(*_SEEN) for rows in landing.read(files, _batches)]
     # the first of one drive and instant stands; a collector repeats the last snapshot it delivered
-    snapshots = pl.concat([pl.DataFrame(schema=SNAPSHOT), *read]).sort("host", "device", "at", "file_no", "row_no")
-    same = pl.all_horizontal(pl.col(name) == pl.col(name).shift(1) for name in ("host", "device", "at")).fill_null(False)
+    place = ["host", "device"]
+    snapshots = pl.concat([pl.DataFrame(schema=_SEEN), *read]).sort(*place, "at", "file_no", "row_no")
+    same = pl.all_horizontal(pl.col(name) == pl.col(name).shift(1) for name in (*place, "at")).fill_null(False)
     take_back(snapshots.filter(same), landing.by_no, "rows_duplicate")
-    intervals, again = with_paths(counted(snapshots.filter(~same)))
+    gained, again = with_paths(_gained(snapshots.filter(~same), _absences(snapshots)))
     take_back(again, landing.by_no, "rows_duplicate")
+    spans = in_spans(gained, HOUR_SECONDS)
+    if (cuts := cuts_of(spans)).height:
+        landing.accept("drive_aliases", cuts, None)
+    intervals = spans.filter(~pl.col("is_lost"))
     hours, counts = roll_up(intervals)
     if hours.height:
         landing.accept("drive_hours", hours, None)
         if landing.kind is not None:
-            landing.accept("drives", known_by_device(intervals.sort("host", "device", "at", "file_no", "row_no")), None)
+            landing.accept("drives", known_by_device(intervals.sort(*place, "at", "file_no", "row_no")), None)
         landing.count_samples(counts)
         if seconds is not None:
-            landing.accept("drive_samples", as_samples(totals(intervals, seconds), seconds), None)
+            landing.accept("drive_samples", as_samples(totals(gained, seconds), seconds), None)
+
+
+def cuts_in(host: str, text: str) -> list[datetime]:
+    """When the counters of a device of a host began anew in a text of snapshots, in order."""
+    rows, _, _ = _snapshots(host, looks(text))
+    snapshots = rows.with_columns(pl.lit(1, pl.Int64()).alias("file_no")).select(*_SEEN).sort("host", "device", "at", "row_no")
+    snapshots = snapshots.unique(["host", "device", "at"], keep="first", maintain_order=True)
+    gained, _ = with_paths(_gained(snapshots, _absences(snapshots)))
+    return sorted(set(cuts_of(in_spans(gained, HOUR_SECONDS))["valid_from"]))
 
 
 def _batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
-    rows, rejected = _snapshots(file)
+    rows, rejected, notes = _snapshots(host_of(file), looks(read_text(file)))
+    result.notes += notes
     yield Batch(None, rows, rejections(rejected))
 
 
-def _snapshots(file: SourceFile) -> tuple[pl.DataFrame, list[Rejection]]:
-    """The lines of drives in a file, and those that are cut off or garbled."""
-    host = host_of(file)
-    found: dict[str, list[object]] = {name: [] for name in SNAPSHOT if name != "file_no"}
+def _snapshots(host: str, seen: list[Look]) -> tuple[pl.DataFrame, list[Rejection], list[str]]:
+    """The lines of drives in looks at a host; those that are cut off or garbled; and a note of partitions that are left out."""
+    found: dict[str, list[object]] = {name: [] for name in _SEEN if name != "file_no"}
     rejected: list[Rejection] = []
-    for look in looks(read_text(file)):
+    names = {fields[2] for look in seen for _, line in look.lines if len(fields := line.split()) in (_PARTITION_WIDTH, *WIDTHS)}
+    # a virtual machine may be given partitions: what looks like one is a drive where the drive that it would be on is not there
+    alone = {name for name in names if not is_whole_drive(name) and is_no_drive(name) and drive_of(name) not in (name, *names)}
+    drives = {name for name in names if is_whole_drive(name) or is_hidden_path(name) or (name in alone and name.startswith("xvd"))}
+    left_out = {name: 0 for name in sorted(alone - drives) if not is_hidden_path(name)}
+    for look in seen:
         at = (look.at - _EPOCH).total_seconds()
+        boot, begun, turned_away = None, len(found["at"]), len(rejected)
         for number, line in look.lines:
             fields = line.split()
-            if not fields or _is_of_no_drive(fields):
+            if len(fields) == 2 and fields[0] == BOOT:
+                boot = fields[1]
                 continue
-            device = fields[2] if len(fields) > 2 and (is_whole_drive(fields[2]) or is_hidden_path(fields[2])) else "device"
+            name = fields[2] if len(fields) > 2 else None
+            if not fields or (name not in drives and _is_of_no_drive(fields)):
+                if name in left_out:
+                    left_out[name] += 1
+                continue
+            device = name if name in drives and name is not None else "device"
             if len(fields) not in WIDTHS:
                 rejected.append((number, f"{len(fields)} fields, expected 14, 18 or 20", device, line))
                 continue
             if device == "device" or not (fields[0].isdecimal() and fields[1].isdecimal()):
-                rejected.append((number, "no numbers and name of a device known here; is another text within it?", device, line))
+                rejected.append((number, _unknown(fields), device, line))
                 continue
             try:
                 values = {name: int(fields[place]) for name, place in _COUNTERS.items()}
@@ -105,7 +137,24 @@ def _snapshots(file: SourceFile) -> tuple[pl.DataFrame, list[Rejection]]:
                 continue
             for name, value in {"host": host, "device": device, "at": at, "row_no": number, **values}.items():
                 found[name].append(value)
-    return pl.DataFrame(found, schema={name: dtype for name, dtype in SNAPSHOT.items() if name != "file_no"}), rejected
+        taken = len(found["at"]) - begun
+        found["boot"] += [boot] * taken
+        found["is_whole"] += [len(rejected) == turned_away] * taken
+    notes = []
+    if left_out:
+        notes.append(
+            f"{sum(left_out.values())} lines of {len(left_out)} partitions are left out whose whole drive is not listed, "
+            f"such as {next(iter(left_out))}"
+        )
+    return pl.DataFrame(found, schema={name: dtype for name, dtype in _SEEN.items() if name != "file_no"}), rejected, notes
+
+
+def _unknown(fields: list[str]) -> str:
+    """Why a line with as many fields as a drive's is none."""
+    is_whole = all(field.isdecimal() for field in (*fields[:2], *fields[3:]))
+    if is_whole and re.fullmatch(r"[a-z][\w!/-]*\d[\w!/-]*", fields[2]):
+        return f"{fields[2]} is a name of a device that is not known here; is it a vendor's name of a drive, or of what is made of drives?"
+    return "no numbers and name of a device known here; is another text within it?"
 
 
 def _is_of_no_drive(fields: list[str]) -> bool:
@@ -117,13 +166,24 @@ def _is_of_no_drive(fields: list[str]) -> bool:
 
 def counted(snapshots: pl.DataFrame) -> pl.DataFrame:
     """Snapshots in order of host, device and instant (columns of `SNAPSHOT`) -> the intervals that count, with what was gained in each."""
-    before = {name: pl.col(name).shift(1).over("host", "device") for name in ("at", *_COUNTERS)}
+    return _gained(snapshots).filter(~pl.col("is_lost"))
+
+
+def _gained(snapshots: pl.DataFrame, absences: pl.DataFrame | None = None) -> pl.DataFrame:
+    """Every interval of `counted`, and `is_lost`: it counts for nobody. `is_reset`: that is because the counters began anew within it.
+
+    absences: host, device, at of looks that did not list a device; one that is back has counters of its own.
+    """
+    place = ["host", "device"]
+    before = {name: pl.col(name).shift(1).over(place) for name in ("at", *_COUNTERS)}
     gained = snapshots.with_columns(
         (pl.col("at") - before["at"]).alias("seconds"),
         *((pl.col(name) - before[name]).alias(f"d_{name}") for name in _COUNTERS),
         *(before[name].alias(f"b_{name}") for name in _COUNTERS),
         ((pl.col("at") - 1e-6) // 3600).cast(pl.Int64).alias("hour"),
-    ).filter(pl.col("seconds").is_not_null())
+        # null, no, where one of the two does not say
+        ((pl.col("boot") != pl.col("boot").shift(1).over(place)) if "boot" in snapshots.columns else pl.lit(False)).alias("is_booted"),
+    ).filter(pl.col("seconds") > 0)
     # a counter of 32 bits started again at 0 where it stood in its last quarter, is in its first now, and another one went on
     fell = {name: pl.col(f"d_{name}") < 0 for name in _COUNTERS}
     wrapped = {
@@ -132,14 +192,28 @@ def counted(snapshots: pl.DataFrame) -> pl.DataFrame:
     }
     went_on = pl.any_horizontal((pl.col(f"d_{name}") >= 0) & (pl.col(f"b_{name}") > 0) for name in _COUNTERS)
     is_reset = pl.any_horizontal(fell[name] & ~(wrapped[name] & went_on) for name in _COUNTERS)
+    if absences is not None and absences.height:
+        back = absences.join_asof(gained.select(*place, "at").sort("at"), on="at", by=place, strategy="forward", coalesce=False)
+        back = back.select(*place, pl.col("at_right").alias("at"), pl.lit(True).alias("is_back")).drop_nulls("at").unique()
+        gained = gained.join(back, on=[*place, "at"], how="left", maintain_order="left")
+        is_reset |= pl.col("is_back").fill_null(False)
     is_near = (pl.col("seconds") <= MAX_GAP_SECONDS) | ((pl.col("at") - pl.col("seconds")) >= pl.col("hour") * 3600)
-    return gained.filter(~is_reset & is_near & (pl.col("seconds") > 0)).with_columns(
-        pl.when(wrapped[name]).then(pl.col(f"d_{name}") + _WRAP).otherwise(pl.col(f"d_{name}")).alias(f"d_{name}") for name in _COUNTERS
+    gained = gained.with_columns((is_reset | pl.col("is_booted").fill_null(False)).alias("is_reset"))
+    return gained.with_columns(
+        (pl.col("is_reset") | ~is_near).alias("is_lost"),
+        *(pl.when(wrapped[name]).then(pl.col(f"d_{name}") + _WRAP).otherwise(pl.col(f"d_{name}")).alias(f"d_{name}") for name in _COUNTERS),
     )
 
 
+def _absences(snapshots: pl.DataFrame) -> pl.DataFrame:
+    """Looks (host, device, at) without a device that its file lists in others; of a look with a damaged line nobody knows."""
+    whole = snapshots.filter("is_whole").select("host", "file_no", "at").unique()
+    listed = snapshots.select("host", "device", "file_no").unique().join(whole, on=["host", "file_no"]).select("host", "device", "at")
+    return listed.join(snapshots, on=["host", "device", "at"], how="anti").sort("at")
+
+
 def with_paths(intervals: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Intervals (of `counted`) -> those of drives, and those left out, of paths whose head counted the same I/Os. Adds `covered_seconds`.
+    """Intervals (of `_gained`) -> those of drives, and those left out, of paths whose head counted the same I/Os. Adds `covered_seconds`.
 
     Where the head counts no I/O in an hour, its hidden paths' intervals are its own: their I/Os add up, its own intervals cover the time.
     """
@@ -148,40 +222,80 @@ def with_paths(intervals: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     paths = intervals.filter(is_path("device"))
     share = pl.col("seconds") / pl.col("device").n_unique().over("host", head_of("device"), "hour")
     paths = paths.with_columns(share.alias("covered_seconds")).with_columns(head_of("device").alias("device"))
-    ios = heads.group_by(place).agg((pl.col("d_read_ios") + pl.col("d_write_ios")).sum().alias("head_ios"))
+    ios = heads.filter(~pl.col("is_lost")).group_by(place).agg((pl.col("d_read_ios") + pl.col("d_write_ios")).sum().alias("head_ios"))
     paths = paths.join(ios, on=place, how="left", maintain_order="left")
     used = paths.filter(pl.col("head_ios").fill_null(0) == 0).with_columns(
         pl.when(pl.col("head_ios").is_null()).then("covered_seconds").otherwise(0.0).alias("covered_seconds")
     )
-    return pl.concat([heads, used.drop("head_ios")]), paths.filter(pl.col("head_ios") > 0)
+    return pl.concat([heads, used.drop("head_ios")]), paths.filter((pl.col("head_ios") > 0) & ~pl.col("is_lost"))
+
+
+def in_spans(intervals: pl.DataFrame, seconds: int) -> pl.DataFrame:
+    """Intervals with the span of an hour, or of a part of it, that each is of (`with_spans`). One that `is_lost` is a span of its own.
+
+    Intervals of one device that end together, such as those of paths, are of one span: that of the first.
+    """
+    key = ["host", "device", "at"]
+    is_lost = pl.col("is_lost") if "is_lost" in intervals.columns else pl.lit(False)
+    steps = intervals.select(
+        *key,
+        ((pl.col("at") - pl.col("seconds")) * 1e6).round().cast(pl.Int64).alias("begins_us"),
+        (pl.col("at") * 1e6).round().cast(pl.Int64).alias("ends_us"),
+        ((pl.col("at") - 1e-6) // seconds).cast(pl.Int64).alias("hour"),
+        is_lost.alias("is_alone"),
+    ).sort(key, maintain_order=True)  # fmt: skip
+    steps = steps.unique(key, keep="first", maintain_order=True)
+    spans = with_spans(steps, key[:2], is_gap=pl.col("is_alone"), part_us=seconds * 1_000_000)
+    return intervals.join(spans.select(*key, "span_no", "is_long", "from_utc", "to_utc"), on=key, how="left", maintain_order="left")
+
+
+def cuts_of(spans: pl.DataFrame) -> pl.DataFrame:
+    """Who bears a device's name has to be seen again after these intervals: the drive or its counters began anew, or a gap was too long."""
+    return completed(
+        spans.filter(pl.col("is_reset") | pl.col("is_long"))
+        .unique(["host", "device", "at"], keep="first", maintain_order=True)
+        .select(
+            pl.concat_str("host", pl.lit("/"), "device").alias("alias"),
+            (pl.col("at") * 1e6).round().cast(pl.Int64).cast(pl.Datetime("us")).alias("valid_from"),
+            (pl.col("at") * 1e6).round().cast(pl.Int64).cast(pl.Datetime("us")).alias("collected_at"),
+            "file_no",
+            "row_no",
+        ),
+        "drive_aliases",
+    )
 
 
 def roll_up(intervals: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Intervals -> drive-hours, and the lines behind each."""
-    hours = totals(intervals, HOUR_SECONDS)
-    return completed(hours, "drive_hours"), behind(intervals, hours.rename({"span": "hour"}), ["host", "device", "hour"])
+    """Intervals that count -> drive-hours, one for each span, and the lines behind each."""
+    spans = intervals if "span_no" in intervals.columns else in_spans(intervals, HOUR_SECONDS)
+    hours = _summed(spans.with_columns(pl.col("hour").alias("part")), HOUR_SECONDS)
+    return completed(hours, "drive_hours"), behind(spans, hours.rename({"part": "hour"}), ["host", "device", "hour", "span_no"])
 
 
 def totals(intervals: pl.DataFrame, seconds: int) -> pl.DataFrame:
-    """Intervals -> what each drive did in an hour, or in each sample of it.
+    """Intervals -> what each drive did in a part of an hour, one row for each span in it.
 
-    A part of an hour has no interval that began before the part before. A row is named by the file and row of the snapshot that ends
-    its first interval; `hour_utc` is where it begins.
+    A part of an hour has no interval that began before the part before. Intervals that are lost (`is_lost`) only cut.
     """
-    spans = intervals.with_columns(((pl.col("at") - 1e-6) // seconds).cast(pl.Int64).alias("span"))
-    if seconds < HOUR_SECONDS:
-        spans = spans.filter(pl.col("at") - pl.col("seconds") > (pl.col("span") - 1) * seconds)
+    parts = in_spans(intervals, seconds).with_columns(((pl.col("at") - 1e-6) // seconds).cast(pl.Int64).alias("part"))
+    is_lost = pl.col("is_lost") if "is_lost" in intervals.columns else pl.lit(False)
+    return _summed(parts.filter(~is_lost & (pl.col("at") - pl.col("seconds") > (pl.col("part") - 1) * seconds)), seconds)
+
+
+def _summed(spans: pl.DataFrame, seconds: int) -> pl.DataFrame:
+    """Intervals of spans (`in_spans`) -> a row for each. It is named by the file and row of the snapshot that ends its first interval;
+    `hour_utc` is where the hour, or part of it, begins.
+    """
     # milliseconds without an I/O to share them are those of requests still under way; they come with the I/Os of a later interval
     rows = (
-        spans.group_by("host", "device", "span", maintain_order=True)
+        spans.group_by("host", "device", "part", "span_no", maintain_order=True)
         .agg(
             *(pl.col(f"d_{name}").sum().alias(name) for name in _COUNTERS),
             pl.col("covered_seconds").sum().alias("seconds"),
             pl.col("at").max(),
-            pl.col("file_no").first(),
-            pl.col("row_no").first(),
+            pl.col("from_utc", "to_utc", "file_no", "row_no").first(),
         )
-        .sort("span", "host", "device")
+        .sort("part", "host", "device", "span_no")
     )
     latencies = [
         pl.when(pl.col(f"{way}_ios") > 0).then(pl.col(f"{way}_ms") * 1000.0 / pl.col(f"{way}_ios")).alias(f"{way}_latency_us")
@@ -189,7 +303,7 @@ def totals(intervals: pl.DataFrame, seconds: int) -> pl.DataFrame:
     ]
     return rows.with_columns(
         *latencies,
-        (pl.col("span") * (seconds * 1_000_000)).cast(pl.Datetime("us")).alias("hour_utc"),
+        (pl.col("part") * (seconds * 1_000_000)).cast(pl.Datetime("us")).alias("hour_utc"),
         (pl.col("host") + "/" + pl.col("device")).alias("drive_id"),
         pl.col("host").alias("raid_group_id"),
         pl.col("read_sectors").alias("read_blocks"),

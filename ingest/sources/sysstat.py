@@ -2,7 +2,8 @@
 
 `sadf -j`, `sadf -d` and `sar -d` know one latency for reads and writes together (await), so their hours are merged; iostat's JSON
 has reads and writes apart. Both give rates over an interval that ends at the time given, so I/Os are rate times seconds, and a
-latency is the mean over those I/Os. An interval counts for the hour of its middle: sar writes a second late.
+latency is the mean over those I/Os. An interval counts for the hour of its middle: sar writes a second late. What is missing, a
+restart and a change of the tool cut an hour into spans.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from ingest.reading.overlap import behind, each_once, take_back
 from ingest.reading.parse import HOUR_US, completed
 from ingest.reading.readers import SHOWN_VALUE_CHARS, text_blocks, whole
 from ingest.reading.resolution import HOUR_SECONDS, as_samples, seconds_of
+from ingest.reading.spans import GAP, with_spans
 from ingest.reading.text import one_line, utf8
 
 if TYPE_CHECKING:
@@ -37,13 +39,17 @@ EXPECTED = f"*{', *'.join(SUFFIXES)} (also .gz, .zst): the output of sadf -j, sa
 recognise = named("intervals", rf".*({'|'.join(map(re.escape, SUFFIXES))})(\.gz|\.zst)?")
 ORDERS = ("mdy", "dmy")
 LONGEST = timedelta(hours=1)
+CLOSE_US = 2_000_000
+"""Intervals so close to each other, or half of the second, follow each other: times and lengths are whole seconds."""
 EARLIEST, LATEST = datetime(1970, 1, 1), datetime(3000, 1, 1)
 MAX_BYTES = 512 << 20
 # kB and MB of 1024, sectors of 512: what was read and written is called in sadf -j, in sadf -d, sar and iostat, in older versions
 _SIZES = {
     ("rkB", "wkB"): 1024, ("rkB/s", "wkB/s"): 1024, ("rMB/s", "wMB/s"): 1 << 20,
-    ("rd_sec", "wr_sec"): 512, ("rd_sec/s", "wr_sec/s"): 512, ("rsec/s", "wsec/s"): 512,
+    ("rd_sec", "wr_sec"): 512, ("rd_sec/s", "wr_sec/s"): 512, ("rsec/s", "wsec/s"): 512, ("rMB", "wMB"): 1 << 20, ("rsec", "wsec"): 512,
 }  # fmt: skip
+# what iostat's JSON of sysstat 11.5 and 11.6 calls the rates
+_OLD_NAMES = {"r": "r/s", "w": "w/s"}
 # by its names, older versions' last: the mean size of a request, of reads, of writes, and of all with discards
 _REQUESTS = {"read": {"rareq-sz": 1024}, "write": {"wareq-sz": 1024}, "all": {"areq-sz": 1024, "avgrq-sz": 512}}
 _DISCARDED = {"dkB/s": 1024, "dkB": 1024, "dMB/s": 1 << 20, "dc_sec/s": 512}
@@ -70,13 +76,14 @@ INTERVAL: dict[str, pl.DataType] = {
 class Found:
     """Contents of one file: intervals as rows of INTERVAL, and rejections as rows of REJECTION. Rows count drives in an interval.
 
-    `contradicted`: by the names of two columns the values of the first interval whose bytes they contradict.
+    `contradicted`: by the names of two columns the values of the first interval whose bytes they contradict. `restarts`: host and instant.
     """
 
     intervals: list[dict[str, Any]] = field(default_factory=list)
     rejected: list[tuple[int, str, str, str | None]] = field(default_factory=list)
     contradicted: dict[tuple[str, str], str] = field(default_factory=dict)
     contradicted_count: int = 0
+    restarts: list[tuple[str, datetime]] = field(default_factory=list)
     row: int = 0
 
     @property
@@ -96,10 +103,12 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     if order not in (None, *ORDERS):
         raise IngestError(f"--date-order {order}: give mdy (month first) or dmy (day first)")
     run = _run_of(landing.options, zone)
+    restarts: list[tuple[str, datetime]] = []
 
     def batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
         found = read_intervals(file.path, zone, order, run)
         result.notes += found.notes
+        restarts.extend(found.restarts)
         rejected = pl.DataFrame(found.rejected, schema=REJECTION, orient="row")
         yield Batch(None, pl.DataFrame(found.intervals, schema=INTERVAL, orient="row"), rejected)
 
@@ -109,14 +118,21 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     if not intervals.height:
         return
     used, unused = of_one_tool(with_paths(intervals))
-    hours, counts = roll_up(used)
     take_back(unused, landing.by_no, "rows_superseded")
-    landing.accept("drives", known_by_device(intervals.sort("host", "device", "ends", "file_no", "row_no")), None)
-    landing.count_samples(counts)
+    used, restarted = with_restarts(used, restarts)
+    spans = in_spans(used, HOUR_SECONDS)
+    if (cuts := cuts_of(spans, restarted)).height:
+        landing.accept("drive_aliases", cuts, None)
+    hours = totals(spans, HOUR_SECONDS)
+    since = (pl.col("ends").to_physical() - pl.col("seconds") * 1_000_000).cast(pl.Int64).cast(pl.Datetime("us"))
+    seen = used.with_columns(since.alias("valid_from")).sort("host", "device", "ends", "file_no", "row_no")
+    landing.accept("drives", known_by_device(seen), None)
+    landing.count_samples(behind(spans.rename({"hour": "part"}), hours, ["host", "device", "part", "span_no"]))
     landing.accept("drive_hours", completed(hours, "drive_hours"), None)
     if seconds is not None:
         # a second more, because times are whole seconds; a longer interval says nothing of so short a time
-        landing.accept("drive_samples", as_samples(totals(used.filter(pl.col("seconds") <= seconds + 1), seconds), seconds), None)
+        parts = in_spans(used.filter(pl.col("seconds") <= seconds + 1), seconds)
+        landing.accept("drive_samples", as_samples(totals(parts, seconds), seconds), None)
 
 
 def with_paths(intervals: pl.DataFrame) -> pl.DataFrame:
@@ -144,30 +160,76 @@ def with_paths(intervals: pl.DataFrame) -> pl.DataFrame:
 
 
 def of_one_tool(intervals: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Intervals (INTERVAL, `file_no`) -> those that count, with `middle`, by which they belong; and those of the tool that does not count.
+    """Intervals (INTERVAL, `file_no`) -> those that count, with `middle`, by which they belong, and `is_cut`; and those that do not count.
 
-    Where both tools saw an hour of a drive, the one counts that saw more of it, of two alike the one with reads and writes apart.
+    Where both tools saw an hour of a drive, the one counts that saw more of it, of two alike the one with reads and writes apart; and
+    what only the other saw.
     """
-    middle = pl.col("ends").to_physical() - (pl.col("seconds") * 500_000).cast(pl.Int64)
-    steps = intervals.with_columns(middle.alias("middle"), (middle // HOUR_US).alias("hour")).sort("host", "device", "is_split", "ends")
-    seen = steps.group_by("host", "device", "hour", "is_split", maintain_order=True).agg(pl.col("seconds").sum())
-    best = seen.sort("host", "device", "hour", "seconds", "is_split").unique(["host", "device", "hour"], keep="last", maintain_order=True)
-    place = ["host", "device", "is_split", "hour"]
-    best = best.select(place)
-    return steps.join(best, on=place, how="semi", maintain_order="left"), steps.join(best, on=place, how="anti").select("file_no")
+    place, ends = ["host", "device"], pl.col("ends").to_physical()
+    length = (pl.col("seconds") * 1_000_000).cast(pl.Int64)
+    middle = ends - length // 2
+    steps = intervals.with_columns(middle.alias("middle"), (middle // HOUR_US).alias("hour"), ends.alias("ends_us"))
+    steps = steps.sort(*place, "is_split", "ends")
+    begins, before = pl.col("ends_us") - length, pl.col("ends_us").shift(1).over(*place, "is_split")
+    close = (length // 2).clip(upper_bound=CLOSE_US).alias("close_us")
+    steps = steps.with_columns(close, pl.when((begins - before).abs() <= close).then(before).otherwise(begins).alias("begins_us"))
+    seen = steps.group_by(*place, "hour", "is_split", maintain_order=True).agg(pl.col("seconds").sum())
+    best = seen.sort(*place, "hour", "seconds", "is_split").unique([*place, "hour"], keep="last", maintain_order=True)
+    of_tool = [*place, "is_split", "hour"]
+    used, others = (steps.join(best.select(of_tool), on=of_tool, how=how, maintain_order="left") for how in ("semi", "anti"))
+    if others.height:
+        # the last that begins before this one ends, give or take a second
+        met = used.select(*place, pl.col("begins_us").alias("met_us"), pl.col("ends_us").alias("met_to_us")).sort("met_us")
+        others = others.with_columns((pl.col("ends_us") - pl.col("close_us")).alias("until_us")).sort("until_us")
+        others = others.join_asof(met, left_on="until_us", right_on="met_us", by=place, check_sortedness=False)
+        is_apart = (pl.col("met_to_us") <= pl.col("begins_us") + pl.col("close_us")).fill_null(True)
+        used = pl.concat([used, others.filter(is_apart).select(used.columns)])
+        others = others.filter(~is_apart)
+    used = used.sort(*place, "ends", "is_split")
+    is_other_tool = (pl.col("is_split") != pl.col("is_split").shift(1).over(place)).fill_null(False)
+    return used.with_columns(is_other_tool.alias("is_cut")), others.select("file_no")
 
 
-def roll_up(used: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Intervals of one tool an hour -> drive-hours, and the intervals behind each."""
-    hours = totals(used, HOUR_SECONDS)
-    named = used.with_columns((pl.col("hour") * HOUR_US).cast(pl.Datetime("us")).alias("hour_utc"))
-    return hours, behind(named, hours, ["host", "device", "hour_utc"])
+def with_restarts(used: pl.DataFrame, restarts: list[tuple[str, datetime]]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Intervals with a cut where their host was restarted; and when, for each device: host, device, at, file_no and row_no."""
+    place = ["host", "device"]
+    schema = {"host": pl.String(), "at": pl.Datetime("us")}
+    known = pl.DataFrame(restarts, schema=schema, orient="row").unique().select("host", pl.col("at").to_physical()).sort("at")
+    begun = used.with_columns((pl.col("begins_us") + pl.col("close_us")).alias("until_us")).sort("until_us")
+    begun = begun.join_asof(known, left_on="until_us", right_on="at", by="host", check_sortedness=False).sort(*place, "ends", "is_split")
+    is_new = pl.col("at").is_not_null() & pl.col("at").ne_missing(pl.col("at").shift(1).over(place))
+    begun = begun.with_columns(is_new.alias("is_new"), (pl.col("is_cut") | is_new).alias("is_cut"))
+    after = begun.group_by(place, maintain_order=True).last().drop("at").join(known.group_by("host").agg(pl.col("at").max()), on="host")
+    # an interval may stand for the restart before it and for one that nothing follows
+    after = after.filter(pl.col("at") > pl.col("until_us")).with_columns(-pl.col("row_no"))
+    found = [begun.filter("is_new").with_columns(pl.min_horizontal("at", "begins_us").alias("at")), after]
+    restarted = pl.concat([rows.select(*place, "at", "file_no", "row_no") for rows in found])
+    return begun.drop("at", "until_us", "is_new"), restarted
 
 
-def totals(used: pl.DataFrame, seconds: int) -> pl.DataFrame:
-    """Intervals of one tool an hour -> what each drive did in an hour, or in each sample of it; `hour_utc` is where it begins."""
-    spans = used.with_columns((pl.col("middle") // (seconds * 1_000_000)).alias("span"))
-    summed = spans.group_by("host", "device", "is_split", "span", maintain_order=True).agg(
+def in_spans(used: pl.DataFrame, seconds: int) -> pl.DataFrame:
+    """Intervals that count with the span of an hour, or of a part of it, that each is of (`with_spans`)."""
+    steps = used.with_columns((pl.col("middle") // (seconds * 1_000_000)).alias("hour"))
+    return with_spans(steps, ["host", "device"], pl.col("is_cut"), part_us=seconds * 1_000_000)
+
+
+def cuts_of(spans: pl.DataFrame, restarted: pl.DataFrame) -> pl.DataFrame:
+    """Who bears a device's name has to be seen again after a restart, and after a gap of more than two intervals."""
+    place = ["host", "device"]
+    missing = pl.col("begins_us") - pl.col("ends_us").shift(1).over(place)
+    late = pl.col("begins_us") + (pl.col("ends_us") - pl.col("begins_us")) * pl.col("is_long")
+    gaps = spans.filter(pl.col("is_long") | (missing > GAP * pl.col("seconds") * 1_000_000).fill_null(False))
+    found = [gaps.select(*place, late.alias("at"), "file_no", "row_no").join(restarted, on=["file_no", "row_no"], how="anti"), restarted]
+    cuts = pl.concat(found).with_columns(pl.col("at").cast(pl.Datetime("us")))
+    alias = pl.concat_str("host", pl.lit("/"), "device").alias("alias")
+    return completed(
+        cuts.select(alias, pl.col("at").alias("valid_from"), pl.col("at").alias("collected_at"), "file_no", "row_no"), "drive_aliases"
+    )
+
+
+def totals(spans: pl.DataFrame, seconds: int) -> pl.DataFrame:
+    """Intervals of spans (`in_spans`) -> what each drive did in each; `hour_utc` is where the hour, or part of it, begins."""
+    summed = spans.group_by("host", "device", "is_split", pl.col("hour").alias("part"), "span_no", maintain_order=True).agg(
         pl.col("seconds").sum(),
         *(_total(rate) for rate in ("rate", "read_rate", "write_rate", "bytes_per_s", "read_bytes_per_s", "write_bytes_per_s")),
         *(
@@ -175,13 +237,16 @@ def totals(used: pl.DataFrame, seconds: int) -> pl.DataFrame:
             for latency, rate in (("await_ms", "rate"), ("read_await_ms", "read_rate"), ("write_await_ms", "write_rate"))
         ),
         pl.col("ends").max().alias("collected_at"),
-        pl.col("file_no").first(),
-        pl.col("row_no").first(),
+        pl.col("from_utc", "to_utc", "file_no", "row_no").first(),
     )
     return summed.select(
         "host",
         "device",
-        (pl.col("span") * (seconds * 1_000_000)).cast(pl.Datetime("us")).alias("hour_utc"),
+        "part",
+        "span_no",
+        "from_utc",
+        "to_utc",
+        (pl.col("part") * (seconds * 1_000_000)).cast(pl.Datetime("us")).alias("hour_utc"),
         pl.concat_str("host", pl.lit("/"), "device").alias("drive_id"),
         pl.col("host").alias("raid_group_id"),
         *(_where_split(pl.col(f"{way}_rate").round().cast(pl.Int64)).alias(f"{way}_ios") for way in ("read", "write")),
@@ -197,7 +262,7 @@ def totals(used: pl.DataFrame, seconds: int) -> pl.DataFrame:
         pl.lit(True).alias("is_group_guessed"),
         "file_no",
         "row_no",
-    ).sort("hour_utc", "drive_id")
+    ).sort("hour_utc", "drive_id", "span_no")
 
 
 def _total(rate: str) -> pl.Expr:
@@ -321,6 +386,8 @@ def _take(found: Found, host: str, named: str, ends: datetime, seconds: float, v
     if device is None:
         return
     found.row += 1
+    if "r_await" in values or "w_await" in values:
+        values = {_OLD_NAMES.get(name, name): value for name, value in values.items()}
     # a record of iostat -x that lost a key is still one of reads and writes apart
     is_split = any(name in values for name in _ONLY_SPLIT)
     numbers: dict[str, float] = {}
@@ -445,8 +512,23 @@ def _read_json(content: str, zone: tzinfo | None, order: str | None, run: Run | 
                 _take_element(found, element, progress)
             progress.count += 1
         done = at
+        found.restarts += _boots(content[done:ends], progress.host, zone)
     if not found.row:
         raise UnreadableFile("no interval of a drive in it; run sadf with -d after --, or iostat with -x, for more than one interval")
+    return found
+
+
+_BOOT = re.compile(r'"boot"\s*:\s*(\{[^{}]*\})')
+
+
+def _boots(after: str, host: str, zone: tzinfo | None) -> list[tuple[str, datetime]]:
+    """When a host was restarted, by what sadf -j says after its intervals."""
+    found, clock = [], Clock(zone)
+    for text in _BOOT.findall(after):
+        with suppress(ValueError):
+            stamp = json.loads(text)
+            local = plain_time(f"{stamp.get('date')} {stamp.get('time')}"[:19])
+            found.append((host, local if stamp.get("utc") == 1 or stamp.get("tz") == "UTC" else clock.utc(local)))
     return found
 
 
@@ -584,7 +666,11 @@ def _read_sadf(content: str, zone: tzinfo | None) -> Found:
             names = [name.removesuffix("[...]") for name in header[begins:]]
             continue
         parts = line.strip().split(";")
-        if not line.strip() or (len(parts) > 3 and ("RESTART" in parts[3] or parts[3].startswith("COM"))):
+        if len(parts) > 3 and "RESTART" in parts[3]:
+            with suppress(ValueError, OverflowError, OSError):
+                found.restarts += [(parts[0], _sadf_stamp(parts[2], clock))] if begins is not None else []
+            continue
+        if not line.strip() or (len(parts) > 3 and parts[3].startswith("COM")):
             continue
         if begins is None:
             if not has_header or any(is_whole_drive(part) for part in parts[3:4]):
@@ -644,6 +730,7 @@ def _read_sar(content: str, zone: tzinfo | None, order: str | None) -> Found:
             continue  # a blank line, an average, or figures of something else
         columns = timed[5].split()
         if "RESTART" in columns:
+            found.restarts += [(host, clock.at(of_day))] if names is not None else []
             names, has_header = None, True
             continue
         if "tps" in columns and ("DEV" in columns or "await" in columns):
