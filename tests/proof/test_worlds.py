@@ -1,0 +1,468 @@
+"""Small worlds with a truth (simulate/world.py) against five laws: who was measured, when, and what became of the rest.
+
+Many worlds share a warehouse. A plan that fails is judged again alone, so that Hypothesis can shrink it.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+from engine.build import build
+from engine.warehouse import Warehouse
+from ingest import ingest
+from simulate.world import (
+    DAY,
+    EVERY,
+    HAPPENINGS,
+    HOUR,
+    INGESTED,
+    MOST_A_SECOND,
+    SOURCES,
+    Bearing,
+    Drive,
+    Host,
+    Plan,
+    World,
+    intervals,
+    looks,
+    prometheus_samples,
+    render,
+    series,
+)  # fmt: skip
+from tests.ingest.prometheus_server import Server, serving
+from tests.proof.support import marts_differences, rows, seeds
+
+PLANS = st.builds(
+    Plan,
+    seed=st.integers(0, 9999),
+    hosts=st.integers(1, 3),
+    drives=st.integers(3, 8),
+    hours=st.integers(3, 5),
+    happenings=st.lists(st.sampled_from(HAPPENINGS), unique=True, max_size=5).map(tuple),
+    sources=st.sampled_from(SOURCES),
+    overlap=st.booleans(),
+)
+
+
+# What the sources' own facts decide ---------------------------------------------------------------------------------------
+
+
+@dataclass
+class Step:
+    """What one reader saw of a device between two readings. drive: whose I/Os they are; null where of two. amount: reads, of Ceph seconds.
+    is_cut: the reader saw that the device began anew in it. is_told: the readings say themselves whose they are.
+    """
+
+    source: str
+    watch: str
+    host: Host
+    device: str
+    begin: int
+    end: int
+    bearing: Bearing | None
+    amount: float
+    is_cut: bool = False
+    is_told: bool = False
+
+
+def steps(world: World, source: str) -> Iterator[list[Step]]:
+    """Of each device and reader, in order."""
+    if source in ("sadf", "iostat"):
+        found: dict[tuple[int, str], list[Step]] = defaultdict(list)
+        for each in intervals(world, source):
+            found[each.host.number, each.device].append(
+                Step(source, source, each.host, each.device, each.begin, each.end, each.bearing, each.ios)
+            )
+        for device in found.values():
+            yield with_breaks(device, [up for _, up in device[0].host.boots] if source == "sadf" else [])
+        return
+    is_told = source in ("prometheus", "api") or world.plan.sources == "zfs"
+    for one in series(world, source):
+        seen = []
+        for before, after in pairwise(one.readings):
+            is_same = before.bearing is after.bearing
+            bearing = after.bearing if is_same else None
+            is_cut = after.bearing.counters(after.at)[0] < before.bearing.counters(before.at)[0] and source not in ("zfs", "ceph")
+            if source == "zfs" and (not is_same or after.at - before.at != EVERY["zfs"] or one.device[2] >= "i"):
+                continue
+            amount = 0.0 if bearing is None else float(after.at - before.at if source == "ceph" else bearing.ios(before.at, after.at))
+            seen.append(Step(source, one.watch, one.host, one.device, before.at, after.at, bearing, amount, is_cut, is_told))
+        yield with_breaks(seen, [])
+
+
+def with_breaks(device: list[Step], boots: list[int]) -> list[Step]:
+    """Those steps and, between and instead of them, the cuts that were seen: long steps, breaks and boots."""
+    found: list[Step] = []
+    for each in device:
+        longest = 2 * EVERY[each.source]
+        if found and (each.begin - found[-1].end > longest or any(found[-1].end < up <= each.begin for up in boots)):
+            found.append(Step(each.source, each.watch, each.host, each.device, found[-1].end, each.begin, None, 0, True))
+        each.is_cut |= each.end - each.begin > longest
+        found.append(each)
+    return found
+
+
+def decided(world: World) -> Iterator[Step]:
+    """Steps whose drive the sources' own facts tell: no cut within, and the readings or all looks next to it say who it is."""
+    names: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
+    for look in looks(world):
+        for bearing in look.bearings:
+            names[look.host.number, bearing.device].append((look.at, bearing.drive.number))
+    for source in world.plan.sources.split():
+        for device in steps(world, source) if source in EVERY else ():
+            cuts = [-1, *(n for n, each in enumerate(device) if each.is_cut), len(device)]
+            for first, last in pairwise(cuts):
+                stretch = device[first + 1 : last]
+                if not stretch:
+                    continue
+                begin = -(2**40) if first < 0 else stretch[0].begin
+                end = 2**40 if last == len(device) else stretch[-1].end
+                seen = [look for look in names[stretch[0].host.number, stretch[0].device] if begin <= look[0] <= end]
+                for each in stretch:
+                    before = [number for at, number in seen if at <= each.begin][-1:]
+                    within = [number for at, number in seen if each.begin < at < each.end]
+                    after = [number for at, number in seen if at >= each.end][:1]
+                    if each.bearing is None or each.host.set_by:
+                        continue
+                    if each.is_told or {*before, *within, *after} == {each.bearing.drive.number}:
+                        yield each
+
+
+def hour_of(at: float) -> int:
+    return int(at - DAY) // HOUR
+
+
+# What came out ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Verdicts:
+    """What a warehouse says against the laws, world by world."""
+
+    worlds: list[World]
+    broken: dict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
+
+    def world_of(self, name: str) -> World | None:
+        found = re.match(r"Z(\d{3})A|w(\d{3})h|10\.(\d+)\.|QM(\d{3})01$|(\d{12})$|wwn:0x5000c5(\w{5})|(\w+)$", name)
+        text = next((each for each in found.groups() if each is not None), "") if found else ""
+        number = int(text, 16) if found and found[6] else int(text) if text.isdecimal() else -1
+        return next((world for world in self.worlds if world.number == number), None)
+
+    def say(self, world: World | None, law: int, text: str) -> None:
+        self.broken[world.number if world else -1].append(f"law {law}: {text}")
+
+
+def bearers(world: World, name: str) -> list[Bearing]:
+    """Who may be meant by HOST/DEVICE or HOST@LABEL/DEVICE."""
+    place, _, device = name.partition("/")
+    host_name, _, label = place.partition("@")
+    hosts = [
+        host.number
+        for host in world.hosts
+        if host_name in {host.name, *(labels["instance"].rpartition(":")[0] for _, labels in host.labels)}
+        and (not label or label in {value for _, labels in host.labels for value in labels.values()})
+    ]
+    return [each for each in world.bearings if each.host in hosts and each.device == device]
+
+
+def judged(warehouse: Warehouse, worlds: list[World]) -> Verdicts:
+    """Laws 1 to 4."""
+    said = Verdicts(worlds)
+    hours = rows(warehouse, "select * from intermediate.int_drive_hours__identified order by drive_id, hour_utc")
+    by_world: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    for row in hours:
+        world = said.world_of(row["drive_id"])
+        by_world[world.number if world else -1].append(row)
+    for row in by_world[-1]:
+        said.say(None, 4, f"{row['drive_id']} is nobody")
+    for world in worlds:
+        attributed: dict[tuple[int, int], float] = defaultdict(float)
+        for row in by_world[world.number]:
+            _attribute(said, world, row, attributed)
+        _most(said, world, attributed)
+        _least(said, world, attributed)
+    _counted(said, warehouse, by_world)
+    _named(said, warehouse)
+    return said
+
+
+def _attribute(said: Verdicts, world: World, row: dict[str, Any], attributed: dict[tuple[int, int], float]) -> None:
+    """Law 1: the latency of a row is that of its drive alone."""
+    name, hour = row["drive_id"], hour_of(row["hour_utc"].replace(tzinfo=UTC).timestamp())
+    where = f"{name} {row['hour_utc']:%H:%M} ({row['source']})"
+    factors = {"read_latency_us": 1, "write_latency_us": 3, "latency_us": 1 if row["source"] == "ceph" else 2}
+    latencies = {round(row[column] / factor / 1000, 6) for column, factor in factors.items() if row[column] is not None}
+    ios = row["io_count"] / 2 if row["io_count"] is not None else row["read_ios"]
+    amount = row["coverage"] * HOUR if row["source"] == "ceph" else ios
+    if row["read_ios"] is not None and row["read_ios"] != row["write_ios"]:
+        said.say(world, 1, f"{where}: {row['read_ios']} reads and {row['write_ios']} writes")
+    if not amount or not latencies:
+        return
+    known = [drive for drive in world.drives if drive.serial == name and drive.is_named]
+    if not known:
+        begin, end = DAY + hour * HOUR, DAY + (hour + 1) * HOUR
+        known = [
+            each.drive
+            for each in bearers(world, name)
+            if each.begin < end + HOUR and each.end > begin - HOUR and latencies == {each.drive.ms}
+        ][:1]
+        if not known:
+            at_all = sorted({(each.drive.serial, each.drive.ms) for each in bearers(world, name)})
+            said.say(world, 1, f"{where}: {amount} I/Os at {sorted(latencies)} ms are of none of {at_all}")
+            return
+    (drive,) = known
+    if latencies != {drive.ms}:
+        others = [f"{each.serial} {each.ms}" for each in world.drives if world.ios(each, world.start, world.end)]
+        said.say(world, 1, f"{where}: {amount} I/Os at {sorted(latencies)} ms, its own {drive.ms}; others: {', '.join(others)}")
+    if not drive.is_named or name == drive.serial:
+        attributed[drive.number, hour] += amount
+    else:
+        attributed[drive.number, hour + 1000] += amount  # at most the truth, and not what is asked for
+
+
+def _most(said: Verdicts, world: World, attributed: dict[tuple[int, int], float]) -> None:
+    """Law 2: at most the truth, by hour give or take what one interval holds, and over the day."""
+    is_time = world.plan.sources == "ceph"
+    slack = {"sadf": 1800, "iostat": 1800}.get(world.plan.sources.split()[0], 900) + max(abs(host.set_by) for host in world.hosts)
+    totals: dict[int, float] = defaultdict(float)
+    for (number, hour), amount in attributed.items():
+        drive = world.drives[number]
+        begin = DAY + hour % 1000 * HOUR
+        most = (
+            borne(world, drive, begin - slack, begin + HOUR + slack) if is_time else world.ios(drive, begin - slack, begin + HOUR + slack)
+        )
+        totals[number] += amount
+        if amount > most + 20:
+            said.say(world, 2, f"{drive.serial} {hour % 1000:02}:00: {amount:.0f} attributed, at most {most} happened")
+    for number, amount in totals.items():
+        drive = world.drives[number]
+        most = borne(world, drive, world.start, world.end) if is_time else world.ios(drive, world.start, world.end)
+        if amount > most + (100 if world.plan.sources[:4] in ("sadf", "iost") else 0.5):
+            said.say(world, 2, f"{drive.serial}, all day: {amount:.0f} attributed, {most} happened")
+
+
+def borne(world: World, drive: Drive, begin: int, end: int) -> int:
+    """Seconds in which a drive was somewhere."""
+    found = [each for each in world.bearings if each.drive.number == drive.number]
+    return sum(max(min(each.end, end, world.end) - max(each.begin, begin, world.start), 0) for each in found) + 900
+
+
+def _least(said: Verdicts, world: World, attributed: dict[tuple[int, int], float]) -> None:
+    """Law 3: what is decided is attributed."""
+    by_watch: dict[str, dict[tuple[int, int], float]] = defaultdict(lambda: defaultdict(float))
+    shown: dict[tuple[int, int], set[str]] = defaultdict(set)
+    for each in decided(world):
+        assert each.bearing
+        drive = each.bearing.drive
+        if drive.is_named or world.plan.sources not in ("diskstats smartctl", "ceph"):  # which say nothing of a drive without a serial
+            if hour_of(each.begin) == hour_of(each.end - 1):
+                by_watch[each.watch][drive.number, hour_of(each.begin)] += each.amount
+                shown[drive.number, hour_of(each.begin)].add(f"{each.host.name}/{each.device}")
+            by_watch[each.watch][drive.number, 2000] += each.amount
+    counted = {**attributed}
+    for (number, hour), amount in attributed.items():
+        if hour < 1000:
+            counted[number, 2000] = counted.get((number, 2000), 0) + amount
+    every = max(EVERY[source] for source in world.plan.sources.split() if source in EVERY)
+    several = 2 * every * (MOST_A_SECOND if "ceph" not in world.plan.sources else 1) if len(by_watch) > 1 else 0
+    for watch, amounts in by_watch.items():
+        for (number, hour), amount in amounts.items():
+            slack = several * (world.plan.hours + 1 if hour == 2000 else 1) + (30 if watch in ("sadf", "iostat") else 0.5)
+            came = counted.get((number, hour), 0)
+            if came < amount - slack:
+                when = "all day" if hour == 2000 else f"{hour:02}:00, {', '.join(sorted(shown[number, hour]))}"
+                said.say(world, 3, f"{world.drives[number].serial} {when}: {came:.0f} attributed, {watch} decides {amount:.0f}")
+
+
+def _counted(said: Verdicts, warehouse: Warehouse, by_world: dict[int, list[dict[str, Any]]]) -> None:
+    """Law 2: every accepted span is in a row, or counted under a reason that is true."""
+    accepted: dict[int, int] = defaultdict(int)
+    for row in rows(warehouse, "select drive_id from staging.stg_raw__drive_hours"):
+        world = said.world_of(row["drive_id"])
+        accepted[world.number if world else -1] += 1
+    merged: dict[int, int] = defaultdict(int)
+    for row in rows(warehouse, "select * from intermediate.int_drive_days__merged"):
+        world = said.world_of(row["drive_id"])
+        if world is None:
+            continue
+        merged[world.number] += sum(
+            row.get(name) or 0 for name in ("path_hours", "other_hours", "path_spans", "part_spans", "other_spans", "changed_spans")
+        )
+        if row.get("changed_spans"):
+            drives = {each.drive.number for each in bearers(world, row["drive_id"])}
+            if len(drives) < 2:
+                said.say(world, 2, f"{row['drive_id']}: {row['changed_spans']} spans are said to have changed hands, and one drive bore it")
+        if row["shared_serial"] and any(row["shared_serial"] == drive.serial for drive in world.drives):
+            said.say(world, 2, f"{row['drive_id']}: {row['shared_serial']} is said to be shared")
+        if row.get("path_spans", row.get("path_hours")) and not any(
+            each.path != (0, 1) and each.drive.serial == row["drive_id"] for each in world.bearings
+        ):
+            said.say(world, 2, f"{row['drive_id']} is said to have several paths")
+    for world in said.worlds:
+        number = world.number
+        if accepted[number] != len(by_world[number]) + merged[number]:
+            said.say(
+                world, 2, f"{accepted[number]} accepted spans, {len(by_world[number])} rows, {merged[number]} counted beside them"
+            )  # fmt: skip
+
+
+def _named(said: Verdicts, warehouse: Warehouse) -> None:
+    """Law 4: one name through all tables, what they say of it is true, and an array has one RAID group."""
+    drives = {row["drive_id"]: row for row in rows(warehouse, "select * from marts.dim_drives")}
+    for name, row in drives.items():
+        world = said.world_of(name)
+        own = [drive for drive in world.drives if drive.serial == name] if world else []
+        own = own or [each.drive for each in bearers(world, name)] if world and (own or "/" in name) else own
+        if world and not own:
+            said.say(world, 4, f"dim_drives: {name} is nobody")
+        for column in ("model", "capacity_bytes"):
+            true = {getattr(drive, column.removesuffix("_bytes")) for drive in own}
+            if row[column] is not None and true and row[column] not in true:
+                said.say(world, 4, f"dim_drives: {name} has {column} {row[column]}, not of {true}")
+    for table in ("fct_drive_health", "fct_drive_hours", "fct_drive_events"):
+        groups: dict[tuple[int, str], set[str]] = defaultdict(set)
+        for row in rows(warehouse, f"select * from marts.{table}"):
+            name = row["drive_id"]
+            world = said.world_of(name)
+            if world is None:
+                continue
+            if name not in drives:
+                said.say(world, 4, f"{table}: {name} is not in dim_drives")
+            own = [drive for drive in world.drives if drive.serial == name and drive.is_named] or [
+                each.drive for each in bearers(world, name)
+            ]
+            counted = re.search(r"(\d+) counted so far", str(row.get("detail")))
+            number = int(counted[1]) if counted else None
+            if table == "fct_drive_health" and row["attribute"] in ("198", "offline_uncorrectable"):
+                number = row["raw_value"]
+            if number is not None and number not in {drive.number for drive in own}:
+                said.say(world, 4, f"{table}: {name} has {number} of {world.drives[number].serial}")
+            if table == "fct_drive_hours":
+                for uuid in {
+                    array.uuid for host in world.hosts for array in host.arrays if {drive.number for drive in own} & {*array.drives}
+                }:
+                    groups[world.number, uuid].add(row["raid_group_id"])
+        for number, uuid in groups:
+            world = next(world for world in said.worlds if world.number == number)
+            others = {group for key, found in groups.items() if key[1] != uuid for group in found}
+            hosts = {
+                name for host in world.hosts for name in (host.name, *(labels["instance"].rpartition(":")[0] for _, labels in host.labels))
+            }
+            true = {group for group in groups[number, uuid] if group not in hosts}
+            if len(true) > 1 or true & others:
+                said.say(world, 4, f"array {uuid} is {sorted(true)}" + (" as another is" if true & others else ""))
+
+
+# The proof ----------------------------------------------------------------------------------------------------------------
+
+
+def deliver(worlds: list[World], folder: Path) -> list[tuple[str, Any]]:
+    """What is ingested, in order: the source, and the folder of its files or the hours to pull."""
+    found: dict[tuple[int, str], Path | tuple[datetime, datetime]] = {}
+    for world in worlds:
+        for part, source, files in render(world):
+            place = folder / f"{part}-{source}"
+            found[part, source] = place
+            for name, text in files.items():
+                path = place / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+    if any(world.plan.sources == "api" for world in worlds):
+        day = datetime.fromtimestamp(DAY, UTC).replace(tzinfo=None)
+        found |= {(part, "api"): (day + timedelta(hours=12 * part), day + timedelta(hours=12 * (part + 1))) for part in (0, 1)}
+    return [(source, found[part, source]) for part, source in sorted(found)]
+
+
+def landed(deliveries: list[tuple[str, Any]], url: str, warehouse: Warehouse, built_after: int | None = None) -> Warehouse:
+    for number, (source, what) in enumerate(deliveries):
+        if isinstance(what, tuple):
+            ingest(INGESTED[source], [url], warehouse.root, first=what[0], end=what[1])
+        else:
+            ingest(source, [what], warehouse.root)
+        if number == built_after:
+            build(warehouse)
+    build(warehouse)
+    return warehouse
+
+
+def broken(plans: list[Plan], folder: Path) -> dict[Plan, list[str]]:
+    """What worlds of these plans, in one warehouse, say against the laws."""
+    worlds = [World(plan, number) for number, plan in enumerate(plans, 1)]
+    asked: dict[Any, Any] = {}
+    for world in worlds:
+        for _, samples in prometheus_samples(world, "api") if world.plan.sources == "api" else ():
+            asked |= samples
+    deliveries = deliver(worlds, folder / "in")
+    with serving(Server(asked)) as server:
+        once = landed(deliveries, server.url, Warehouse(folder / "once"))
+        said = judged(once, worlds)
+        again = [*deliveries, *deliveries]
+        random.Random(repr(plans)).shuffle(again)
+        twice = landed(again, server.url, Warehouse(folder / "twice"), len(again) // 2)
+    for difference in marts_differences(once.published, twice.published):
+        told = [world for world in worlds if re.search(rf"\b(Z{world.number:03}A|w{world.number:03}h|10\.{world.number}\.)", difference)]
+        said.say(told[0] if told else None, 5, difference)
+    nobodys = said.broken.get(-1, [])
+    return {world.plan: found for world in worlds if (found := [*said.broken.get(world.number, []), *nobodys])}
+
+
+def drawn(number: int, count: int) -> list[Plan]:
+    """The plans that Hypothesis draws with this seed."""
+    plans: list[Plan] = []
+    _driven(number, count, plans.append, (Phase.generate,))
+    return plans
+
+
+def _driven(number: int, count: int, look: Any, phases: tuple[Phase, ...]) -> None:
+    checks = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
+    limits = settings(
+        max_examples=count, phases=phases, database=None, deadline=None, suppress_health_check=checks, report_multiple_bugs=False
+    )
+    seed(number)(limits(given(PLANS)(lambda plan: look(plan))))()
+
+
+def prove(number: int, count: int, folder: Path, at_once: int = 25) -> None:
+    plans = drawn(number, count)
+    known: dict[Plan, list[str]] = {plan: [] for plan in plans}
+    for first in range(0, count, at_once):
+        known |= broken(plans[first : first + at_once], folder / f"{first}")
+    if not any(known.values()):
+        return
+    tries = iter(range(10**6))
+
+    def look(plan: Plan) -> None:
+        if plan not in known:
+            known[plan] = broken([plan], folder / f"try{next(tries)}").get(plan, [])
+        assert not known[plan], "\n".join([str(plan), *known[plan]])
+
+    _driven(number, count, look, (Phase.generate, Phase.shrink))
+    raise AssertionError({plan: found for plan, found in known.items() if found})
+
+
+@pytest.mark.parametrize("number", seeds(1))
+def test_ten_worlds_keep_the_laws(number: int, tmp_path: Path) -> None:
+    prove(number, 10, tmp_path)
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("number", seeds(1))
+def test_two_hundred_worlds_keep_the_laws(number: int, tmp_path: Path) -> None:
+    prove(number, 200, tmp_path)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("number", seeds(10))
+def test_two_thousand_worlds_keep_the_laws(number: int, tmp_path: Path) -> None:
+    prove(number, 200, tmp_path)
