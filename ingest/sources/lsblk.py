@@ -1,8 +1,8 @@
 """Source `lsblk`: which drive a device of a host is, `HOST/lsblk*.json` (docs/sources/lsblk.md).
 
-Every drive with a serial number gives an alias `HOST/DEVICE`, one `wwn:...`, and an inventory record; one whose serial number is a
-placeholder an inventory record of `HOST/DEVICE`. lsblk does not say when it looked: `drivetail collect`
-adds a key `TS` (unix seconds), as `lsblk ... | jq ".TS = $(date +%s)"` does.
+Every drive with a serial number gives an inventory record of `HOST/DEVICE`, and aliases `HOST/DEVICE` and `wwn:...` for the serial number
+if that is no placeholder. lsblk does not say when it looked: `drivetail collect` adds a key `TS` (unix seconds), as
+`lsblk ... | jq ".TS = $(date +%s)"` does.
 """
 
 from __future__ import annotations
@@ -49,11 +49,10 @@ def batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
             continue
         alias = alias_of(host, name)
         looked = {"valid_from": at, "collected_at": at}
+        drives.append({"row_no": row, "drive_id": alias, "is_alias": True, **_inventory(device, host), **looked})
         if is_placeholder(serial):
             placeholders.setdefault(serial, []).append(alias)
-            drives.append({"row_no": row, "drive_id": alias, "is_alias": True, **_inventory(device, host), **looked})
             continue
-        drives.append({"row_no": row, "drive_id": serial, "is_alias": False, **_inventory(device, host), **looked})
         wide = text_in(device.get("wwn"))
         names = [alias] if wide is None or is_placeholder(wide) else [alias, f"wwn:{wide}"]
         aliases += [{"alias": name, "drive_id": serial, **looked} for name in names]

@@ -2,9 +2,9 @@
 
 One document per file, `HOST/*.json`.
 
-A document gives an inventory record under the serial number, an alias `HOST/DEVICE` (and `wwn:...`) for it, the drive's health readings
-(SMART attributes, NVMe and SCSI logs), and a `media_error` event where the drive has counted any. Readings and events are those of the
-device that was read, `HOST/DEVICE`, which the alias names; of a drive behind a controller, those of its serial number. Power-on hours
+A document gives an inventory record, an alias `HOST/DEVICE` (and `wwn:...`) for the serial number, the drive's health readings
+(SMART attributes, NVMe and SCSI logs), and a `media_error` event where the drive has counted any. All are those of the device that was
+read, `HOST/DEVICE`, which the alias names; of a drive behind a controller, those of its serial number. Power-on hours
 stand for an age: deployed_on is the day that many hours before, which the models believe last.
 """
 
@@ -90,7 +90,7 @@ def _batches(file: SourceFile, result: FileResult, placeholders: dict[str, tuple
         return
     if not is_named:
         placeholders.setdefault(serial, (result, []))[1].append(str(device))
-    yield batch_of("drives", [{**_inventory(document, at, host), "drive_id": serial if is_named else device, "is_alias": not is_named}])
+    yield batch_of("drives", [{**_inventory(document, at, host), "drive_id": device or serial, "is_alias": device is not None}])
     yield batch_of("drive_aliases", _aliases(document, serial, device, at) if is_named else [])
     yield replace(_readings(device or serial, at, device is not None, list(_health(document))), is_beside=True)
     errors = _media_errors(document)

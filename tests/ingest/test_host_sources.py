@@ -303,7 +303,9 @@ def test_a_document_of_every_protocol(warehouse: Warehouse) -> None:
     assert sorted(Path(file.file).name for file in summary.unreadable) == ["smartctl_scan_megaraid.json", "smartctl_xall_smart-fail.json"]
     assert "smartctl could not open the device" in str(next(file.note for file in summary.unreadable if "fail" in file.file))
     columns = "kind model firmware capacity_bytes rpm interface deployed_on raid_group_id"
-    drives = {drive: rest for drive, *rest in warehouse.rows("drives", f"drive_id {columns}")}
+    seen = {(drive, at): rest for drive, at, *rest in warehouse.rows("drives", f"drive_id valid_from {columns}")}
+    names = warehouse.rows("drive_aliases", "alias drive_id valid_from")
+    drives = {serial: seen[alias, at] for alias, serial, at in names if (alias, at) in seen}
     assert drives["SER0001"] == ["disk", "QEMU HARDDISK", "2.5+", 268435456, 7200, "SATA", date(2026, 11, 21), "web1"]
     assert drives["NVME0001"][0] == "ssd" and drives["NVME0001"][5] == "NVMe"
     models = {model: rest for model, *rest in warehouse.stored("drives").select("model", "kind", "interface").rows()}
@@ -324,7 +326,7 @@ def test_a_document_that_is_cut_off_or_says_too_little_is_unreadable(warehouse: 
         ("cut", "not JSON (Unterminated st"), ("list", "not a document of smartct"), ("when", "local_time.time_t is miss"),
     ]  # fmt: skip
     # a billion hours are no age; text is read as a count; sectors that the drive has replaced are no media error
-    assert warehouse.rows("drives", "drive_id deployed_on capacity_bytes kind") == [("S1", None, 512, "ssd")]
+    assert warehouse.rows("drives", "drive_id deployed_on capacity_bytes kind") == [("web1/sdq", None, 512, "ssd")]
     assert warehouse.rows("drive_events", "drive_id event_type detail is_alias") == [
         ("web1/sdq", "media_error", "smartctl: 3 counted so far", True),
     ]  # fmt: skip
@@ -340,8 +342,8 @@ def test_a_placeholder_is_no_serial_number_for_lsblk(warehouse: Warehouse) -> No
     summary = warehouse.land("lsblk", {"web1/lsblk.json": document})
     # xvdb1 is a partition of xvdb, and a link is no drive
     assert warehouse.rows("drives", "drive_id is_alias capacity_bytes raid_group_id") == [
-        ("S1", False, 2, "web1"), ("S2", False, None, "web1"), ("web1/sda", True, 0, "web1"), ("web1/sdb", True, 1, "web1"),
-        ("web1/xvda1", True, 3, "web1"),
+        ("web1/sda", True, 0, "web1"), ("web1/sdb", True, 1, "web1"), ("web1/sdc", True, 2, "web1"), ("web1/xvda1", True, 3, "web1"),
+        ("web1/xvdb", True, None, "web1"),
     ]  # fmt: skip
     assert warehouse.rows("drive_aliases", "alias drive_id") == [("web1/sdc", "S1"), ("web1/xvdb", "S2")]
     assert (summary.files[0].note or "").splitlines() == [
@@ -367,7 +369,7 @@ def test_lsblk_names_every_drive_with_a_serial(warehouse: Warehouse) -> None:
         ("web1/nvme0n1", "S2"), ("web1/sda", "S1"), ("web1/sdc", "S3"), ("wwn:0x5000c500a1b2c3d4", "S1"),
     ]  # fmt: skip
     assert warehouse.rows("drives", "drive_id kind model capacity_bytes interface") == [
-        ("S1", "disk", "M", 4096, "SAS"), ("S2", "ssd", None, 4096, "NVMe"), ("S3", "disk", None, None, None),
+        ("web1/nvme0n1", "ssd", None, 4096, "NVMe"), ("web1/sda", "disk", "M", 4096, "SAS"), ("web1/sdc", "disk", None, None, None),
     ]  # fmt: skip
 
 

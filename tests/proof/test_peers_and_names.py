@@ -71,7 +71,7 @@ def test_every_accepted_drive_hour_has_a_name_of_its_own_or_a_count(tmp_path: Pa
         ("vma/sda", "vma", 60, 900.0),
         ("vmb/sda", "vmb", 120, 900.0),
     ]
-    assert asked(warehouse, "select path_hours, other_hours from status.fct_recent_merged") == [(1, 0)]
+    assert asked(warehouse, "select path_spans, part_spans, other_spans, changed_spans from status.fct_recent_merged") == [(1, 0, 0, 0)]
     assert "What became of 6 accepted drive-hours" in render_status(collect_status(warehouse))
     report = write_report(warehouse).read_text(encoding="utf-8")
     assert "2 drive-hours came from groups of fewer than 3 data drives" in report
