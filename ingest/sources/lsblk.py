@@ -1,7 +1,7 @@
 """Source `lsblk`: which drive a device of a host is, `HOST/lsblk*.json` (docs/sources/lsblk.md).
 
-Every drive with a serial number gives an inventory record of `HOST/DEVICE`, and aliases `HOST/DEVICE` and `wwn:...` for the serial number
-if that is no placeholder. lsblk does not say when it looked: `drivetail collect` adds a key `TS` (unix seconds), as
+Every drive with a serial number gives an inventory record of `HOST/DEVICE`, and aliases `HOST/DEVICE` and `wwn:...` for the serial number,
+which one device's placeholder is not. lsblk does not say when it looked: `drivetail collect` adds a key `TS` (unix seconds), as
 `lsblk ... | jq ".TS = $(date +%s)"` does.
 """
 
@@ -56,7 +56,10 @@ def batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
         wide = text_in(device.get("wwn"))
         names = [alias] if wide is None or is_placeholder(wide) else [alias, f"wwn:{wide}"]
         aliases += [{"alias": name, "drive_id": serial, **looked} for name in names]
-    result.notes += [placeholder_note(serial, names) for serial, names in placeholders.items()]
+    for serial, names in placeholders.items():
+        result.notes.append(placeholder_note(serial, names))
+        if len(names) > 1:  # the models see that it names none of them, and list it
+            aliases += [{"alias": name, "drive_id": serial, "valid_from": at, "collected_at": at} for name in names]
     yield batch_of("drives", drives, rejected)
     yield batch_of("drive_aliases", aliases)
 

@@ -345,7 +345,10 @@ def test_a_placeholder_is_no_serial_number_for_lsblk(warehouse: Warehouse) -> No
         ("web1/sda", True, 0, "web1"), ("web1/sdb", True, 1, "web1"), ("web1/sdc", True, 2, "web1"), ("web1/xvda1", True, 3, "web1"),
         ("web1/xvdb", True, None, "web1"),
     ]  # fmt: skip
-    assert warehouse.rows("drive_aliases", "alias drive_id") == [("web1/sdc", "S1"), ("web1/xvdb", "S2")]
+    # two that claim it at once show the models that it names neither
+    assert warehouse.rows("drive_aliases", "alias drive_id") == [
+        ("web1/sda", "5000000000000001"), ("web1/sdb", "5000000000000001"), ("web1/sdc", "S1"), ("web1/xvdb", "S2"),
+    ]  # fmt: skip
     assert (summary.files[0].note or "").splitlines() == [
         "'5000000000000001' is a placeholder, no serial number: web1/sda, web1/sdb are named by device; "
         "'N/A' is a placeholder, no serial number: web1/xvda1 is named by device"
