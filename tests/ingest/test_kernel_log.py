@@ -51,6 +51,7 @@ def events(warehouse: Warehouse) -> list[tuple[Any, ...]]:
         (f"Mon 2026-01-05 10:00:00 CET web1 kernel: {TIMEOUT}", {"timezone": "UTC"}, datetime(*TEN), "web1"),
         (f"Jan 05 10:00:00.000000 web1 kernel: {TIMEOUT}", {"timezone": "UTC", "year": "2026"}, datetime(*TEN), "web1"),
         (f"1767607200.000000 web1 kernel: {TIMEOUT}", {"timezone": "UTC"}, datetime(*TEN), "web1"),
+        ("\x1e" + json.dumps({"__REALTIME_TIMESTAMP": "1767607200000000", "MESSAGE": TIMEOUT}), {}, datetime(*TEN), "web1"),
         (
             "data: " + json.dumps({"__REALTIME_TIMESTAMP": "1767607200000000", "MESSAGE": [TIMEOUT, "again"]}),
             {"timezone": "UTC"}, datetime(*TEN), "web1",

@@ -236,7 +236,8 @@ class _Log:
         """One line that has a hint: learn what it names, and take its event. before: the line before it."""
         try:
             # a message of several lines has its time in the first
-            at, host, message = self._framed(line) if not line[:1].isspace() else (*self._framed(before)[:2], line)
+            is_continued = line.startswith((" ", "\t")) and not line.lstrip().startswith("{")
+            at, host, message = (*self._framed(before)[:2], line) if is_continued else self._framed(line)
         except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
             reason = "neither time nor framing of a logger that is known here"
             if _SPREAD.match(line):
