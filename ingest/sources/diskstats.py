@@ -193,7 +193,9 @@ def _gained(snapshots: pl.DataFrame, absences: pl.DataFrame | None = None) -> pl
     went_on = pl.any_horizontal((pl.col(f"d_{name}") >= 0) & (pl.col(f"b_{name}") > 0) for name in _COUNTERS)
     is_reset = pl.any_horizontal(fell[name] & ~(wrapped[name] & went_on) for name in _COUNTERS)
     if absences is not None and absences.height:
-        back = absences.join_asof(gained.select(*place, "at").sort("at"), on="at", by=place, strategy="forward", coalesce=False)
+        back = absences.join_asof(
+            gained.select(*place, "at").sort("at"), on="at", by=place, strategy="forward", coalesce=False, check_sortedness=False
+        )
         back = back.select(*place, pl.col("at_right").alias("at"), pl.lit(True).alias("is_back")).drop_nulls("at").unique()
         gained = gained.join(back, on=[*place, "at"], how="left", maintain_order="left")
         is_reset |= pl.col("is_back").fill_null(False)
