@@ -378,6 +378,8 @@ REMADE = [(minute, {"sda": minute, "sdb": 100 + minute}) for minute in range(41)
         # a fall, at once and after a look without the device
         (EVERY_MINUTE[:30] + REMADE[10:], [(None, 9, 29), (10, None, 30)], [("web1/sda", 10)]),
         ([*EVERY_MINUTE[:30], (10, {"sdb": 110}), *EVERY_MINUTE[31:]], [(None, 9, 29), (11, None, 29)], [("web1/sda", 11)]),
+        # it is first listed at 10:20; another one goes
+        ([*((n, {"sdb": 90 + n}) for n in range(-20, 0)), *((n, {"sda": 100 + n}) for n in range(41))], [(0, None, 40)], []),
         # one look is missing, then two
         (EVERY_MINUTE[:30] + EVERY_MINUTE[31:], [(None, None, 60)], []),
         (EVERY_MINUTE[:30] + EVERY_MINUTE[32:], [(None, 9, 29), (9, 12, 3), (12, None, 28)], [("web1/sda", 12), ("web1/sdb", 12)]),
@@ -392,7 +394,7 @@ def test_what_is_not_one_run_of_counters_is_cut(
 ) -> None:
     assert warehouse.land("diskstats", counting(*looks)).rows_rejected == 0
     assert (minutes(warehouse), cuts(warehouse)) == (spans, cut)
-    assert {reads for *_, reads in minutes(warehouse, "web1/sdb")} <= {60, 29, 28, 3}
+    assert {reads for *_, reads in minutes(warehouse, "web1/sdb")} <= {60, 29, 28, 19, 3}
 
 
 def test_a_cut_is_seen_against_the_look_that_an_earlier_delivery_brought(warehouse: Warehouse) -> None:
@@ -401,6 +403,12 @@ def test_a_cut_is_seen_against_the_look_that_an_earlier_delivery_brought(warehou
     for files in (earlier, later, later):
         warehouse.land("diskstats", files)
     assert (minutes(warehouse), cuts(warehouse)) == ([(None, 9, 29), (10, None, 30)], [("web1/sda", 10)])
+
+
+def test_a_path_that_comes_back_is_no_other_drive(warehouse: Warehouse) -> None:
+    paths = [(n, {"nvme0n1": 0, "nvme0c0n1": n if n >= 5 else 100 + n, "nvme0c1n1": 200 + n}) for n in range(-20, 41)]
+    warehouse.land("diskstats", counting(*paths))
+    assert (minutes(warehouse, "web1/nvme0n1"), cuts(warehouse)) == ([(None, None, 119)], [])
 
 
 def test_a_damaged_look_is_no_absence(warehouse: Warehouse) -> None:
