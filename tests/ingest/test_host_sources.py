@@ -436,7 +436,7 @@ REMADE = [(minute, {"sda": minute, "sdb": 100 + minute}) for minute in range(41)
         ([*((n, {"sdb": 90 + n}) for n in range(-20, 0)), *((n, {"sda": 100 + n}) for n in range(41))], [(0, None, 40)], []),
         # one look is missing, then two
         (EVERY_MINUTE[:30] + EVERY_MINUTE[31:], [(None, None, 60)], []),
-        (EVERY_MINUTE[:30] + EVERY_MINUTE[32:], [(None, 9, 29), (9, 12, 3), (12, None, 28)], [("web1/sda", 12), ("web1/sdb", 12)]),
+        (EVERY_MINUTE[:30] + EVERY_MINUTE[32:], [(None, 9, 29), (9, 12, 3), (12, None, 28)], [(f"web1/{d}", n) for d in ("sda", "sdb") for n in (9, 12)]),
         # a fall beside the end of the hour, the last thing that is seen of it, cuts there
         (EVERY_MINUTE[:60] + REMADE[40:], [(None, 39, 59)], [("web1/sda", 40)]),
         # looks every five minutes, for some time every minute
