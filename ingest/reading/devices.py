@@ -113,7 +113,8 @@ def is_placeholder(name: str) -> bool:
     core = re.sub("[^0-9a-z]", "", re.sub("^(wwn:)?(0x|eui[.]|naa[.]|uuid[.])?", "", name.strip().lower()))
     is_one_repeated = len(set(core)) == 1 and (len(core) > 2 or core[0] == "0")
     counts = len(core) > 7 and core[0] in "01" and core in _COUNTING
-    return core in _NO_NAMES or is_one_repeated or counts or re.fullmatch("[0-9a-f]0{10,}[0-9a-f]", core) is not None
+    is_none = core in _NO_NAMES or is_one_repeated or counts or re.fullmatch("[0-9a-f]0{10,}[0-9a-f]", core) is not None
+    return name.isascii() and is_none
 
 
 def placeholder_note(serial: str, names: list[str]) -> str:
