@@ -259,7 +259,7 @@ class Collector:
                 (draft / f"smartctl-{name.replace('/', '!')}.json").write_text(document, encoding="utf-8")
                 # -x says only that there is such a log
                 farm = self.runner(["smartctl", "--json=c", "-l", "farm", f"/dev/{name}"]) if '"seagate_farm_log"' in document else None
-                if farm and '"page_1_drive_information"' in farm:
+                if farm and 'drive_information"' in farm:  # of SATA and of SAS
                     (draft / f"smartctl-farm-{name.replace('/', '!')}.json").write_text(farm, encoding="utf-8")
             elif is_whole_drive(name):
                 silent.append(name)
