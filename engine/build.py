@@ -458,7 +458,7 @@ class Build:
         return days
 
     def _forget_days(self, days: list[date]) -> None:
-        """Of days of which nothing is left in raw nothing is stored. What looks at whole days is made again, in this build."""
+        """Forget what is stored of days that raw has lost all of. What looks at whole days is made again, in this build."""
         query = (
             "delete from plan.files where day_utc in (select unnest(?::date[])) and day_utc not in (select day_utc from plan.landed_days)"
         )
