@@ -22,11 +22,17 @@ devices as (
     select * from {{ ref('int_devices__described') }} where drive_id in (select drive_id from apart)
 ),
 
--- a serial that was measured in this way only is no drive
+-- a serial that was measured in this way only is no drive; nor is the name of one, of which no hour was measured before it was seen
 inventory as (
     select * from {{ ref('int_drives__periods') }}
     where is_latest
-        and (drive_id not in (select shared_serial from apart) or drive_id in (select drive_id from spans))
+        and (
+            drive_id in (select drive_id from spans)
+            or (
+                drive_id not in (select shared_serial from apart)
+                and drive_id not in (select alias from {{ ref('int_names') }} where alias <> drive_id)
+            )
+        )
 ),
 
 -- the name that its host has for it now, or had last: of several paths all; a controller's name only where nobody names its namespace.
