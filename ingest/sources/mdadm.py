@@ -81,7 +81,7 @@ class Member:
 
 @dataclass(eq=False)
 class Identity:
-    """What an array is, whatever it is called now: its UUID, else the name that its members had first."""
+    """An array under whatever name: its UUID, else the name that its members had first."""
 
     name: str
     uuid: str | None
@@ -167,7 +167,7 @@ class Array:
 
 @dataclass
 class Said:
-    """What the notes of a file say of its arrays. Instants: the first look that found it."""
+    """Findings of a file that its notes name. Instants: of the first look that has them; numbers: lines."""
 
     stopped: dict[str, datetime] = field(default_factory=dict)
     renamed: dict[str, datetime] = field(default_factory=dict)
@@ -179,7 +179,7 @@ class Said:
             yield f"{name} is inactive from {at} UTC on: its members stay as they were"
         for found, what in (
             (self.renamed, "the members are the same, so the groups go on as they were called"),
-            (self.moved, "letters were given anew, or this is another array: nobody counts as removed or added"),
+            (self.moved, "letters have changed, or this is another array: nobody counts as removed or added"),
         ):
             if found:
                 shown = [f"{each} from {at} UTC on" for each, at in found.items()]
@@ -272,7 +272,7 @@ def _seen(text: str, rejected: list[Rejection], said: Said) -> Iterator[tuple[Lo
 
 
 def _identified(arrays: list[Array], known: dict[Identity, Array], at: datetime, said: Said) -> dict[Identity, Array]:
-    """Which of the known arrays each array of a look is, most alike first; what is none of them is new."""
+    """Which of the known arrays each array of a look is, most alike first; the others are new."""
     pairs = [(kin, was, array) for was in known.values() for array in arrays if (kin := _kinship(was, array)) is not None]
     found: dict[Identity, Array] = {}
     left = list(arrays)
@@ -617,11 +617,20 @@ def _found(host: str, seen: list[tuple[Look, list[Array]]], shared: Shared) -> I
         before = members
 
 
+def largest(groups: dict[str, list[Array]]) -> str:
+    """The name of the array that has most of a drive's bytes; where the size of one is not known of the widest, then the greatest.
+
+    groups: by name, the array once for every member that the drive has in it.
+    """
+    sizes = {name: [array.member_blocks for array in places] for name, places in groups.items()}
+    is_sized = all(None not in of for of in sizes.values())
+    return max(groups, key=lambda name: (sum(size or 0 for size in sizes[name]) if is_sized else 0, len(groups[name][0].members), name))
+
+
 def _members(host: str, look: Look, arrays: list[Array], shared: Shared) -> Iterator[dict[str, Any]]:
     """An inventory record per drive: of a drive that is in several arrays, of the one that has most of its bytes.
 
-    Where the size of one of them is not known, of the widest (then the greatest name). A look that an earlier delivery brought has the
-    names that it had there.
+    A look that an earlier delivery brought has the names that it had there.
     """
     found: dict[str, dict[str, list[tuple[Array, Member]]]] = {}
     for array in arrays:
@@ -630,15 +639,11 @@ def _members(host: str, look: Look, arrays: list[Array], shared: Shared) -> Iter
             if not member.is_failed:
                 found.setdefault(drive_device(member.device), {}).setdefault(group, []).append((array, member))
     for device, groups in found.items():
-        sizes = {group: [array.member_blocks for array, _ in places] for group, places in groups.items()}
-        is_sized = all(None not in of for of in sizes.values())
         if len(groups) > 1:
             shared.example = shared.example or f"{device} ({', '.join(sorted(groups))})"
             shared.devices.add(device)
-            shared.is_sized &= is_sized
-        group = max(
-            groups, key=lambda each: (sum(size or 0 for size in sizes[each]) if is_sized else 0, len(groups[each][0][0].members), each)
-        )
+            shared.is_sized &= all(array.member_blocks is not None for places in groups.values() for array, _ in places)
+        group = largest({group: [array for array, _ in places] for group, places in groups.items()})
         array, member = max(groups[group], key=lambda place: not place[1].is_spare)
         yield {
             "drive_id": f"{host}/{device}",
