@@ -150,6 +150,11 @@ class Array:
         return frozenset(member.device for member in self.members if not member.is_failed)
 
     @property
+    def places(self) -> list[tuple[str, int | None]]:
+        """Its members in the order of the text, each with its slot."""
+        return [(member.device, member.slot) for member in self.members]
+
+    @property
     def member_blocks(self) -> int | None:
         """Blocks of 1 KiB that it has of each member; null where the text does not say."""
         if self.used is not None or self.blocks is None or self.level not in _LEVELS:
@@ -273,7 +278,12 @@ def _seen(text: str, rejected: list[Rejection], said: Said) -> Iterator[tuple[Lo
 
 def _identified(arrays: list[Array], known: dict[Identity, Array], at: datetime, said: Said) -> dict[Identity, Array]:
     """Which of the known arrays each array of a look is, most alike first; the others are new."""
-    pairs = [(kin, was, array) for was in known.values() for array in arrays if (kin := _kinship(was, array)) is not None]
+    by_name = {(array.is_of_mdstat, array.name): array for array in arrays}
+    pairs = []
+    for was in known.values():
+        twin = by_name.get((was.is_of_mdstat, was.name))  # as a rule nothing has changed
+        likely = [twin] if twin is not None and twin.uuid == was.identity.uuid and twin.places == was.places else arrays
+        pairs += [(kin, was, array) for array in likely if (kin := _kinship(was, array)) is not None]
     found: dict[Identity, Array] = {}
     left = list(arrays)
     for _, was, array in sorted(pairs, key=lambda pair: pair[0], reverse=True):
@@ -291,13 +301,12 @@ def _identified(arrays: list[Array], known: dict[Identity, Array], at: datetime,
         array.blocks, array.used = array.blocks or was.blocks, array.used or was.used
         found[identity] = _kept(array, was) if array.unknown else array
         found[identity].identity = identity
-    names = {identity.name for identity in known}
+    names = {identity.name for identity, was in known.items() if was.is_of_mdstat}
     for array in left:
         name, count = array.name, 1
-        while name in names:  # another array bore it first
+        while array.is_of_mdstat and name in names:  # another array bore it first
             count += 1
             name = f"{array.name}-{count}"
-        names.add(name)
         array.identity = Identity(name, array.uuid)
         found[array.identity] = array
     return {array.identity: array for array in sorted(found.values(), key=lambda each: each.line)}

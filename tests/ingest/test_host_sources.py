@@ -290,6 +290,13 @@ IDENTITIES: dict[str, tuple[tuple[str, ...], dict[str, str], list[tuple[str, str
         ),
         {}, [], "md0 has other drives or slots",
     ),
+    "letters and names swapped under UUIDs": (
+        (
+            array("md0 : active raid1 sda1[0] sdb1[1]", "", UUID) + array("md1 : active raid1 sdc1[0] sdd1[1]", "", OTHER_UUID),
+            array("md0 : active raid1 sda1[0] sdb1[1]", "", OTHER_UUID) + array("md1 : active raid1 sdc1[0] sdd1[1]", "", UUID),
+        ),
+        {}, [], "md0 has other drives or slots",
+    ),
     "a UUID in the first look alone": (
         (array(f"md1 : {RAID6}", FOUR, UUID), array(f"md127 : {RAID6}", FOUR)), dict.fromkeys("abcd", UUID), [], "md1 is md127",
     ),
