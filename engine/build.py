@@ -16,7 +16,7 @@ import os
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -31,16 +31,16 @@ from engine.custom import CustomModels, build_custom, custom_digest
 from engine.errors import FailedModel, Hindered, ModelError
 from engine.execute import Executor, begin, configure
 from engine.nodes import EACH_BUILD, EACH_DAY, SEED, STORED, VIEW, WITH_INVENTORY, Models, Node
-from engine.plan import INVENTORY, MAX_COUNTED_ROWS, batches, row_count, write_plan_inputs
+from engine.plan import INVENTORY, MAX_COUNTED_ROWS, batches, landed_days, row_count, write_plan_inputs
 from engine.publish import Publication, current_publication, next_publication_id, publish
 from engine.read import first_line, is_each_day_due, published_by, published_custom, published_deliveries
 from engine.retention import Past, bring_back, enter_past, read_past
 from engine.sources import RawFiles
 from engine.spark import SparkStore
 from engine.thresholds import own_thresholds
-from engine.warehouse import Warehouse
+from engine.warehouse import Warehouse, quoted
 from ingest.contract.values import RAW_KINDS
-from ingest.raw.store import drive_hour_files, list_deliveries, lost_deliveries, lost_sentence, pruned_record, table_files
+from ingest.raw.store import NAMED, Delivery, drive_hour_files, list_deliveries, lost_deliveries, lost_sentence, pruned_record, table_files
 from ingest.raw.trouble import Shortage, explained
 
 CHANGED_PLACES = "plan.plan_places__changed"
@@ -103,7 +103,10 @@ def build(
             Build(warehouse, report, spark, keep_pruned=keep_pruned, accepts_lost=full_refresh) as made,
             explaining(warehouse, made.raw_files),
         ):
-            return made.run(daily=daily)
+            try:
+                return made.run(daily=daily)
+            except FailedModel as error:
+                raise FailedModel(f"{error}{made.suspects(error.row)}") from error
 
 
 def built(warehouse: Warehouse) -> Publication | None:
@@ -211,14 +214,17 @@ class Build:
         warehouse.decisions.touch()
         self.digests = {delivery.seq: delivery.digest() for delivery in self.deliveries}
         """Identity of each delivery, whatever its number."""
+        aside = {delivery.seq: delivery for delivery in list_deliveries(warehouse.root, place="dropped")}
         self.connection, finished, self.defined = self._open(keep_pruned=keep_pruned)
         if not accepts_lost:
-            self._refuse_lost(finished)
+            self._refuse_lost(finished, {seq: delivery.digest() for seq, delivery in aside.items()})
         self.new = [delivery for delivery in self.deliveries if delivery.seq not in finished]
+        self.dropped = [aside[seq] for seq in finished if seq in aside]
+        """Deliveries that an earlier build took in, and an operator has dropped since."""
         self.name = f"{1 + self._last_build():06d}"
         """Name of the files that this build writes."""
         self.computed: list[date] = []
-        warehouse.note("plan", deliveries=len(self.deliveries), new=len(self.new))
+        warehouse.note("plan", deliveries=len(self.deliveries), new=len(self.new), dropped=len(self.dropped))
 
     def __enter__(self) -> Build:
         return self
@@ -248,8 +254,8 @@ class Build:
 
     @property
     def has_inventory(self) -> bool:
-        """Whether the new deliveries place drives."""
-        return any(table_files(self.new, table) for table in INVENTORY)
+        """Whether the new deliveries place drives, or those that were dropped did."""
+        return any(table_files([*self.new, *self.dropped], table) for table in INVENTORY)
 
     @property
     def horizon(self) -> date | None:
@@ -258,10 +264,10 @@ class Build:
 
     def leave_for_later(self) -> bool:
         """See those deliveries alone that a build has finished with. Returns: whether it can: where an earlier build has begun with
-        deliveries and not finished, what is stored may be half the new and half the old.
+        deliveries and not finished, or a delivery was dropped, what is stored may be half the new and half the old.
         """
         query = "select count(*) from plan.new_deliveries where delivery_seq not in (select delivery_seq from state.finished_deliveries)"
-        if self.defined is None or self.connection.execute(query).fetchall() != [(0,)]:
+        if self.defined is None or self.dropped or self.connection.execute(query).fetchall() != [(0,)]:
             return False
         new = set(self.new)
         self.deliveries = [delivery for delivery in self.deliveries if delivery not in new]
@@ -277,11 +283,14 @@ class Build:
         names = (path.name.split(".")[0] for path in self.warehouse.store.glob("*/day_utc=*/*.parquet"))
         return max((int(name) for name in names if name.isdigit()), default=0)
 
-    def _refuse_lost(self, finished: dict[int, str]) -> None:
-        """Raises: ModelError where raw has lost deliveries: what was computed of them would stay, or go, without a word."""
+    def _refuse_lost(self, finished: dict[int, str], aside: dict[int, str]) -> None:
+        """Raises: ModelError where raw has lost deliveries: what was computed of them would stay, or go, without a word.
+
+        aside: number -> digest of those that were dropped, which are not lost.
+        """
         last = None if finished else current_publication(self.warehouse)
         known = finished if last is None else published_deliveries(self.warehouse, last.publication_id)
-        lost = lost_deliveries(self.digests, known)
+        lost = lost_deliveries(aside | self.digests, known)
         if lost:
             self.connection.close()
             raise ModelError(lost_sentence(self.warehouse.raw, lost))
@@ -344,7 +353,7 @@ class Build:
         """See build(). must_publish: also where nothing is new; asked: make what is made when it is asked for."""
         is_redefined = self.defined != self.version
         horizon = None if self.past is None else self.past.before_utc
-        last = None if self.new or must_publish or daily or asked else current_publication(self.warehouse)
+        last = None if self.new or self.dropped or must_publish or daily or asked else current_publication(self.warehouse)
         if (
             last is None
             or is_redefined
@@ -357,7 +366,7 @@ class Build:
             publication_id = next_publication_id(self.warehouse, published_at)
             self.show(is_redefined=is_redefined)
             self._name_publication(publication_id, published_at, horizon)
-            if self.new:
+            if self.new or self.dropped:
                 days = self.changed_days(is_redefined=is_redefined)
                 self.compute(days)
                 self._name_publication(publication_id, published_at, horizon)
@@ -370,7 +379,7 @@ class Build:
             made_by["each_day_due"] = is_each_day_left
             publish(last, self.executor, self.files, self.built_custom(), made_by=made_by, began=self.started)
         counts = self.computed_hours()
-        if self.new or is_redefined:
+        if self.new or self.dropped or is_redefined:
             self._finish()
         _, custom_failures = published_custom(self.warehouse, last.publication_id)
         self.warehouse.note("finished", deliveries=len(self.new), publication=last.publication_id)
@@ -380,10 +389,12 @@ class Build:
         """Mark the deliveries as finished, and the models as those that the build database holds."""
         self.connection.execute("begin")
         self.connection.execute("delete from state.defined; insert into state.defined values (?)", [self.version])
-        if self.new:
+        if self.new or self.dropped:
             if self.has_inventory:
                 self.connection.execute("create or replace table plan.last_places as select * from plan.plan_places")
             self.connection.execute("delete from plan.unfinished_days")
+            gone = [delivery.seq for delivery in self.dropped]
+            self.connection.execute("delete from state.finished_deliveries where delivery_seq in (select unnest(?::bigint[]))", [gone])
             known = self._digests_taken_in()
             rows = [list(known), list(known.values())]
             self.connection.execute(
@@ -434,14 +445,26 @@ class Build:
 
     def changed_days(self, *, is_redefined: bool) -> list[date]:
         """Ask the models which days the new deliveries change."""
-        write_plan_inputs(self.connection, self.new, self.deliveries, self.horizon)
+        write_plan_inputs(self.connection, self.new, self.deliveries, self.horizon, self.dropped)
         if self.has_inventory and not is_redefined:
             self._make_plan(lambda node: node.made == WITH_INVENTORY)
         if self.has_inventory:
             self.executor.test(node for node in self.executor.stages.plan if node.made == WITH_INVENTORY)
         else:
             self.connection.execute(f"delete from {CHANGED_PLACES}")
-        return [day for (day,) in self.connection.execute("select day_utc from plan.plan_days__changed order by day_utc").fetchall()]
+        days = [day for (day,) in self.connection.execute("select day_utc from plan.plan_days__changed order by day_utc").fetchall()]
+        if self.dropped:
+            self._forget_days(landed_days(self.dropped, self.horizon))
+        return days
+
+    def _forget_days(self, days: list[date]) -> None:
+        """Of days of which nothing is left in raw nothing is stored. What looks at whole days is made again, in this build."""
+        query = (
+            "delete from plan.files where day_utc in (select unnest(?::date[])) and day_utc not in (select day_utc from plan.landed_days)"
+        )
+        self.connection.execute(query, [days])
+        self.connection.execute("delete from state.made_of")
+        self.executor.show_store()
 
     def compute(self, days: list[date]) -> None:
         """Compute some days from raw and store them."""
@@ -620,9 +643,45 @@ class Build:
             found.append(row_count([self.warehouse.store / file for (file,) in files]))
         return found[0], found[1]
 
+    def suspects(self, row: Mapping[str, Any]) -> str:
+        """The new deliveries, over one of which a build may have failed, and how to take it back; empty where none is new.
+
+        Where any names a drive or RAID group of the row that breaks a test, only those.
+        """
+        if not self.new:
+            return ""
+        names = [str(row[name]) for name in ("drive_id", "alias", "raid_group_id") if row.get(name) is not None]
+        found = [text for delivery in self.new if (text := named_in(delivery, names))]
+        listed = found or [f"delivery {delivery.seq} ({delivery.record().get('source')})" for delivery in self.new]
+        more = f" and {len(listed) - NAMED} more" if len(listed) > NAMED else ""
+        todo = "`drivetail drop --landed NUMBER --by NAME --note WHY` takes one back, and the next build publishes without it"
+        return f"; new is {', '.join(listed[:NAMED])}{more}: {todo} (docs/runbooks/failed-build.md)"
+
     def raw_files(self) -> Iterator[Path]:
         """The files of raw that a build reads, for one that fails: new drive-hours, and of the other tables all."""
         for delivery in self.new:
             yield from drive_hour_files(delivery)
         for table in (*RAW_KINDS, *(f"retired_{kind}" for kind in RAW_KINDS), "rejected_records", "ingested_files"):
             yield from table_files(self.deliveries, table)
+
+
+NAMING = {"drives": ("drive_id", "raid_group_id"), "drive_aliases": ("alias", "drive_id"), "drive_events": ("drive_id",)}
+"""Raw tables that a build reads whole, and the columns of names in them."""
+
+
+def named_in(delivery: Delivery, names: Sequence[str]) -> str:
+    """The first record of a delivery's inventory and events that has one of these names, in words; empty without one."""
+    files = delivery.path / "ingested_files.parquet"
+    for table, columns in NAMING.items():
+        for path in table_files([delivery], table):
+            is_named = " or ".join(f"list_contains(?::varchar[], {column})" for column in columns)
+            query = f"""
+                select files.file, records.row_no
+                from (select * from read_parquet({quoted(path)}, hive_partitioning = false) where {is_named}) as records
+                inner join read_parquet({quoted(files)}, hive_partitioning = false) as files on records.file_no = files.file_no
+                order by files.file, records.row_no
+                limit 1
+            """
+            for file, row_no in duckdb.execute(query, [list(names)] * len(columns)).fetchall():
+                return f"delivery {delivery.seq} ({file} row {row_no})"
+    return ""

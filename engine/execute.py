@@ -364,10 +364,11 @@ class Executor:
         except duckdb.Error as error:
             raise FailedModel(f"test {test.name}: {' '.join(str(error).split())}") from error
         if row is not None:
-            first = ", ".join(f"{column[0]} {value}" for column, value in zip(result.description or [], row, strict=True))
+            found = {column[0]: value for column, value in zip(result.description or [], row, strict=True)}
+            first = ", ".join(f"{name} {value}" for name, value in found.items())
             count = 1 + len(result.fetchall())
             rows = "1 row breaks it" if count == 1 else f"{count:,} rows break it, such as"
-            raise FailedModel(f"test {test.name} of {', '.join(test.nodes)}: {rows}: {first}")
+            raise FailedModel(f"test {test.name} of {', '.join(test.nodes)}: {rows}: {first}", found)
 
 
 def seed_rows(node: Node) -> str:

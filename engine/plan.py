@@ -53,12 +53,19 @@ def arrived_days(new: Iterable[Delivery]) -> list[tuple[date, bool]]:
 
 
 def write_plan_inputs(
-    connection: duckdb.DuckDBPyConnection, new: Sequence[Delivery], deliveries: Sequence[Delivery], horizon: date | None
+    connection: duckdb.DuckDBPyConnection,
+    new: Sequence[Delivery],
+    deliveries: Sequence[Delivery],
+    horizon: date | None,
+    dropped: Sequence[Delivery] = (),
 ) -> None:
-    """Write down for models/plan/ what has landed: plan.new_deliveries, plan.arrived_days, plan.landed_days."""
+    """Write down for models/plan/ what has landed: plan.new_deliveries, plan.arrived_days, plan.landed_days.
+
+    dropped: what a build took in before.
+    """
     for table, rows in (
         ("new_deliveries", [(delivery.seq,) for delivery in new]),
-        ("arrived_days", arrived_days(new)),
+        ("arrived_days", arrived_days([*new, *dropped])),
         ("landed_days", [(day,) for day in landed_days(deliveries, horizon)]),
     ):
         connection.execute(f"delete from plan.{table}")

@@ -53,6 +53,9 @@ class RawFiles:
     def __init__(self, deliveries: Iterable[Delivery]) -> None:
         self.whole: dict[str, list[Path]] = {}
         self.by_day: dict[str, dict[date, list[Path]]] = {}
+        deliveries = list(deliveries)
+        self.gaps = sorted(set(range(1, max((each.seq for each in deliveries), default=0))) - {each.seq for each in deliveries})
+        """Numbers of deliveries that are not there, below the greatest."""
         for delivery in deliveries:
             for name in sorted(os.listdir(delivery.path)):
                 match = _WHOLE_FILE.fullmatch(name)
@@ -117,6 +120,8 @@ def raw_files(
     table: str, files: RawFiles, days: Sequence[date] | None = None, horizon: date | None = None
 ) -> tuple[list[Path], str | None]:
     """The files that the rows of a raw table are in, and the condition on them, if any. See raw_rows()."""
+    if table.startswith("retired_") and files.gaps:  # who lost a conflict may have been dropped since
+        return files.of(table), f"delivery_seq not in ({', '.join(map(str, files.gaps))})"
     if table not in MEASURED or days is None:
         return files.of(table, None, horizon), None
     spans = _spans(days, looks_back=table == LOOKS_BACK)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ingest.raw.quarantine import GateReport, Held, list_quarantine
     from ingest.raw.store import Delivery, drive_hour_files, list_deliveries, table_files
     from ingest.reading.files import FileResult
-    from ingest.run import IngestSummary, calls_of, drop, ingest, release
+    from ingest.run import IngestSummary, calls_of, drop, drop_landed, ingest, release, release_landed
 
 # the lightest first; imported on first use: code that catches an error or lists deliveries does not wait for every source's parser
 _MODULES = ("contract.errors", "raw.store", "raw.quarantine", "reading.files", "raw.landing", "run")
@@ -30,10 +30,12 @@ __all__ = [
     "calls_of",
     "drive_hour_files",
     "drop",
+    "drop_landed",
     "ingest",
     "list_deliveries",
     "list_quarantine",
     "release",
+    "release_landed",
     "table_files",
 ]
 

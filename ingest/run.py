@@ -1,6 +1,7 @@
 """`ingest`: one call, one delivery. Finds the files, reads them, judges them and commits all of it or nothing.
 
-With a gate, a delivery that it holds back goes to quarantine instead; `release` lands it after all, `drop` forgets it.
+With a gate, a delivery that it holds back goes to quarantine instead; `release` lands it after all, `drop` forgets it. `drop_landed` takes
+back one that has landed, `release_landed` puts it back.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from ingest.contract.values import DEFAULT_MIN_COVERAGE, DRIVE_KINDS, utc_now
 from ingest.raw.arrivals import Arrivals
 from ingest.raw.closing import close, rejected_records
 from ingest.raw.landing import Gate, Landing
-from ingest.raw.quarantine import DROPPED, RELEASED, GateReport, Held, decide, find_held, hold, withheld
+from ingest.raw.quarantine import DROPPED, RELEASED, GateReport, Held, decide, find_held, find_landed, hold, put_back, set_aside, withheld
 from ingest.raw.staging import StagedDelivery, ingest_lock
-from ingest.raw.store import drive_hour_files, pruned_before
+from ingest.raw.store import Delivery, drive_hour_files, list_deliveries, pruned_before
 from ingest.raw.trouble import explained
 from ingest.reading.files import QUARANTINED, UNREADABLE, FileResult, SourceFile, find_files
 from ingest.reading.resolution import seconds_of
@@ -204,6 +205,48 @@ def drop(warehouse: Path, number: int, *, by: str, note: str) -> Held:
         if held.decision is not None and held.decision["decision"] != DROPPED:
             raise GateError(f"delivery {number} was released by {held.decision['by']} at {held.decision['at']} and has landed")
         return decide(held, DROPPED, by, note)
+
+
+def drop_landed(warehouse: Path, number: int, *, by: str, note: str) -> list[int]:
+    """Set a landed delivery aside in `raw/dropped`; repeating it changes nothing, and the first word stands.
+
+    Returns: the deliveries that were judged against it: what they repeated of it was not stored again. Raises: GateError.
+    """
+    with ingest_lock(Path(warehouse)):
+        delivery, dropped = find_landed(Path(warehouse), number)
+        found = _judged_against_it(Path(warehouse), delivery)
+        if dropped is None:
+            set_aside(Path(warehouse), delivery, by, note)
+        return found
+
+
+def release_landed(warehouse: Path, number: int) -> bool:
+    """Put a delivery back that `drop_landed` set aside. Returns: whether it was aside.
+
+    Raises: GateError where there is none, or its source has brought others since, which were judged without it.
+    """
+    with ingest_lock(Path(warehouse)):
+        delivery, dropped = find_landed(Path(warehouse), number)
+        if dropped is None:
+            return False
+        since = [seq for seq in _judged_against_it(Path(warehouse), delivery) if seq > dropped["last_delivery_seq"]]
+        if since:
+            raise GateError(
+                f"delivery {number} was dropped, and {since[0]} of its source has landed since; ingest the files of {number} again"
+            )
+        put_back(Path(warehouse), delivery)
+        return True
+
+
+def _judged_against_it(warehouse: Path, delivery: Delivery) -> list[int]:
+    """The later deliveries of its source, or where it names drives and RAID groups itself, of all such sources."""
+
+    def judged_with(each: Delivery) -> str:
+        source = str(each.record()["source"])
+        return "" if source in SELF_NAMED_SOURCES else source
+
+    later = (each for each in list_deliveries(warehouse) if each.seq > delivery.seq)
+    return [each.seq for each in later if judged_with(each) == judged_with(delivery)]
 
 
 def _land(

@@ -135,27 +135,39 @@ def _print_inbox(entries: Sequence[Entry], servers: Sequence[Pulled]) -> None:
 decision_options = together(
     click.option("--note", required=True, callback=not_blank, help="Why; kept with the delivery for ever."),
     click.option("--by", required=True, callback=not_blank, metavar="NAME", help="Who decides."),
+    click.option("--landed", "is_landed", is_flag=True, help="NUMBER is of a delivery that has landed (marts.ingested_files has it)."),
     click.argument("number", type=click.IntRange(min=1)),
 )
-"""The number of a quarantined delivery, and who decides and why."""
+"""The number of a delivery, and who decides and why."""
 
 
 @click.command()
 @decision_options
 @warehouse_option
-def release(warehouse: Warehouse, number: int, by: str, note: str) -> None:
+def release(warehouse: Warehouse, number: int, by: str, note: str, is_landed: bool) -> None:
     """Land the quarantined delivery NUMBER after all.
 
     `drivetail status` lists what is held, and why. The files land as they came; only single implausible rows are still rejected.
     The record keeps who released it and why. Releasing it again changes nothing.
 
+    With --landed, a delivery that was dropped after it had landed is put back, as long as its source has brought no other since.
+
     \b
     drivetail release 3 --by ada --note "rack 7 was switched off on purpose"
     """
     from ingest import release as land
-    from ingest.raw.quarantine import find_held
+    from ingest import release_landed
+    from ingest.raw.quarantine import find_held, find_landed
     from quality import Gate
 
+    if is_landed:
+        find_landed(warehouse.root, number)  # before a folder is made for a call that names nothing
+        with warehouse.only_builder():
+            done = release_landed(warehouse.root, number)
+        say(
+            f"Delivery {number} is back in raw. Next: drivetail build" if done else f"Delivery {number} is not dropped; nothing has changed"
+        )
+        return
     with progress_of(warehouse, "Releasing") as on_progress:
         summary = land(warehouse.root, number, by=by, note=note, gate=Gate(warehouse.root, is_rows_only=True), on_progress=on_progress)
     say_ingested(warehouse, summary, find_held(warehouse.root, number).since.date(), is_gated=True)
@@ -164,18 +176,36 @@ def release(warehouse: Warehouse, number: int, by: str, note: str) -> None:
 @click.command()
 @decision_options
 @warehouse_option
-def drop(warehouse: Warehouse, number: int, by: str, note: str) -> None:
+def drop(warehouse: Warehouse, number: int, by: str, note: str, is_landed: bool) -> None:
     """Delete the files of the quarantined delivery NUMBER.
 
     Its record stays, with who dropped it and why. Sent again, the same files are left out; ingested without --gate they would land.
     Dropping it again changes nothing.
 
+    With --landed, a delivery that has landed is taken back: it is set aside in DIR/raw/dropped, and the next build computes again what it
+    touched. Sent again, its files land; `drivetail release --landed` puts it back.
+
     \b
     drivetail drop 3 --by ada --note "latencies in ms; the array will send the day again"
+    drivetail drop --landed 7 --by ada --note "a mapping of the wrong host"
     """
     from ingest import drop as forget
+    from ingest import drop_landed
+    from ingest.raw.quarantine import find_landed
     from quality import write_pages
 
+    if is_landed:
+        find_landed(warehouse.root, number)  # before a folder is made for a call that names nothing
+        with warehouse.only_builder():
+            later = drop_landed(warehouse.root, number, by=by, note=note)
+        if later:
+            after = f"{counted_noun(len(later), 'delivery', 'deliveries')} of its source landed after it, from {later[0]} on"
+            say(
+                f"note: {after}: what they repeated of it was not stored again, nor what was older. Where that is missed, drop them, too, "
+                "and ingest their files again"
+            )
+        say(f"Dropped delivery {number}; it is kept in {warehouse.raw / 'dropped'}. Next: drivetail build")
+        return
     held = forget(warehouse.root, number, by=by, note=note)
     write_pages(warehouse.root, held.since.date())
     assert held.decision is not None

@@ -2,8 +2,8 @@
 
 A delivery is a folder `OUT/HOST.20260105T102000Z`, renamed into place when it is whole: diskstats and mdstat (every look since the hour
 began, so that a later delivery of the hour is a fuller one), `mdadm --detail --export`, lsblk, smartctl and what the kernel said since the
-last one, from journald or, where that keeps nothing of it, from dmesg. Inventory is written when it has changed, and once a day. What is
-between deliveries is in `OUT/.collect`.
+last one, from journald or, where that keeps nothing of it, from dmesg. Inventory is written when it has changed, when the counters of a
+drive began anew or a gap was too long to say whose they are, and once a day. What is between deliveries is in `OUT/.collect`.
 
 A command that is missing, fails or hangs costs what it would have said, never the delivery. Nothing is written to any drive.
 """
@@ -28,6 +28,7 @@ from ingest.contract.errors import UnreadableFile
 from ingest.raw.durable import put_folder, replace_file
 from ingest.reading.devices import is_whole_drive
 from ingest.reading.hosts import Look, drive_device, looks
+from ingest.sources.diskstats import BOOT, cuts_in
 from ingest.sources.mdadm import Array, arrays_of, to_compare
 
 TIMEOUT_SECONDS = 60
@@ -119,8 +120,7 @@ class Collector:
                 continue
             except OSError as error:
                 raise CollectError(f"{self.proc / name}: cannot be read ({error.strerror})") from error
-            if name == "mdstat":
-                text = self._with_uuids(text)
+            text = self._with_uuids(text) if name == "mdstat" else self._with_boot(text)
             look = f"TS {at}\n{text}" + ("" if text.endswith("\n") else "\n")
             replace_file(self.spool / name, self._kept(name) + look)
             written += len(look)
@@ -138,6 +138,14 @@ class Collector:
                     self._uuids[line] = next((text[8:] for text in export.splitlines() if text.startswith("MD_UUID=")), "")
                 lines += [f"      uuid {self._uuids[line]}"] if self._uuids[line] else []
         return "\n".join(lines) + "\n"
+
+    def _with_boot(self, diskstats: str) -> str:
+        """Add which boot it is of: after another one a name may be another drive's, and its counters may be greater."""
+        try:
+            boot = (self.proc / "sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
+        except OSError:
+            return diskstats
+        return diskstats + ("" if diskstats.endswith("\n") else "\n") + f"{BOOT} {boot}\n"
 
     def _export(self, array: str) -> str | None:
         return self.runner(["mdadm", "--detail", "--export", f"/dev/{array}"])
@@ -226,13 +234,15 @@ class Collector:
             replace_file(self.spool / name, text)
 
     def _write_inventory(self, draft: Path, at: int, state: dict[str, str | int], missing: list[str]) -> None:
-        """lsblk, mdadm and smartctl, where the first two have changed or a day has begun."""
+        """lsblk, mdadm and smartctl, where the first two have changed, a drive has to be seen again (`cuts_in`), or a day has begun."""
         devices = self._devices(missing)
         exports = {array.name: text for array in self.arrays() if (text := self._export(array.name))}
         if not exports and self.arrays():
             missing.append("mdadm gave no output: RAID groups are named HOST/mdN as in /proc/mdstat; run drivetail collect as root")
         seen = json.dumps([devices, exports], sort_keys=True)
-        known = f"{at // DAY}:{hashlib.sha256(seen.encode()).hexdigest()}"
+        cuts = cuts_in(self.host, self._kept("diskstats"))
+        state["cut"] = max(str(state.get("cut", "")), *(f"{cut:%Y%m%dT%H%M%S}" for cut in cuts[-1:]), "")
+        known = f"{at // DAY}:{state['cut']}:{hashlib.sha256(seen.encode()).hexdigest()}"
         if state.get("inventory") == known:
             return
         state["inventory"] = known

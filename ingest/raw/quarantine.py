@@ -1,4 +1,5 @@
 """`WAREHOUSE/raw/quarantine`: deliveries that the gate holds back, as they arrived, until an operator releases or drops them.
+`WAREHOUSE/raw/dropped`: deliveries that had landed and were dropped, each with a file `dropped.json`, until an operator releases them.
 
 ```text
 raw/quarantine/000001/
@@ -22,8 +23,8 @@ from typing import Any
 
 from ingest.contract.errors import GateError
 from ingest.contract.values import utc_now
-from ingest.raw.durable import put_folder, sync
-from ingest.raw.store import raw_root
+from ingest.raw.durable import put_folder, replace_file, sync
+from ingest.raw.store import Delivery, list_deliveries, raw_root
 from ingest.reading.files import SourceFile, sha256_of
 
 RELEASED, DROPPED = "released", "dropped"
@@ -174,3 +175,33 @@ def decide(held: Held, decision: str, by: str, note: str, **facts: Any) -> Held:
         sync(held.path)
     shutil.rmtree(held.path / "files", ignore_errors=True)
     return _read(held.path)
+
+
+def find_landed(warehouse: Path, number: int) -> tuple[Delivery, dict[str, Any] | None]:
+    """A delivery that has landed, by number, and who dropped it since, when and why; null where nobody did. Raises: GateError."""
+    for place in ("deliveries", "dropped"):
+        for each in list_deliveries(warehouse, place=place):
+            if each.seq == number:
+                return each, _load(each.path / "dropped.json") if place == "dropped" else None
+    raise GateError(f"no delivery {number} has landed in {warehouse}; marts.ingested_files has their numbers")
+
+
+def set_aside(warehouse: Path, delivery: Delivery, by: str, note: str) -> None:
+    """Take a landed delivery out of raw, by one rename. Call it inside `ingest_lock`."""
+    last = list_deliveries(warehouse)[-1].seq
+    content = {"by": by, "at": utc_now().isoformat(), "note": note, "last_delivery_seq": last}
+    # beside what counts it says nothing
+    replace_file(delivery.path / "dropped.json", json.dumps(content, indent=2) + "\n")
+    _move(delivery, raw_root(warehouse) / "dropped")
+
+
+def put_back(warehouse: Path, delivery: Delivery) -> None:
+    """Put a dropped delivery back, by one rename. Call it inside `ingest_lock`."""
+    _move(delivery, raw_root(warehouse) / "deliveries")
+
+
+def _move(delivery: Delivery, folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    os.rename(delivery.path, folder / delivery.path.name)
+    for changed in (folder, delivery.path.parent, folder.parent):
+        sync(changed)

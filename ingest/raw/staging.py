@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from ingest.contract.fleet import key_of
 from ingest.contract.values import RAW_KINDS, TIMED
 from ingest.raw.durable import put_folder
-from ingest.raw.store import Delivery, list_deliveries, raw_root, require_plain_path
+from ingest.raw.store import Delivery, list_deliveries, next_number, raw_root, require_plain_path
 from ingest.reading.readers import CHUNK_ROWS
 
 ROW_GROUP_ROWS = 250_000
@@ -83,7 +83,7 @@ class StagedDelivery:
         self._suffix = f".{source}.parquet" if source else ".parquet"
         clear_staging(self.root)
         self.deliveries = list_deliveries(warehouse)
-        self.seq = self.deliveries[-1].seq + 1 if self.deliveries else 1
+        self.seq = next_number(warehouse)
         name = f"{os.getpid()}-{secrets.token_hex(4)}"
         self.path = self.root / ".staging" / name
         self.scratch = self.root / ".staging" / f"{name}.scratch"

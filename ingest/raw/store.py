@@ -59,11 +59,14 @@ def require_plain_path(warehouse: Path) -> None:
         raise StoreError(f"{warehouse}: DuckDB reads *, ? and [ in a path as a pattern; name a folder without them; nothing has changed")
 
 
-def list_deliveries(warehouse: Path) -> list[Delivery]:
-    """Every committed delivery in order of sequence number, from the folder names alone (one scan of one folder)."""
+def list_deliveries(warehouse: Path, *, place: str = "deliveries") -> list[Delivery]:
+    """Every committed delivery in order of sequence number, from the folder names alone (one scan of one folder).
+
+    place: `dropped` for those that an operator took back after they had landed.
+    """
     found = []
     try:
-        with os.scandir(raw_root(warehouse) / "deliveries") as entries:
+        with os.scandir(raw_root(warehouse) / place) as entries:
             for entry in entries:
                 match = _FOLDER.fullmatch(entry.name)
                 if match:
@@ -72,6 +75,11 @@ def list_deliveries(warehouse: Path) -> list[Delivery]:
     except FileNotFoundError:
         return []
     return sorted(found, key=lambda delivery: delivery.seq)
+
+
+def next_number(warehouse: Path) -> int:
+    """The number of the next delivery, which no other has had, also none that was dropped."""
+    return 1 + max((each.seq for place in ("deliveries", "dropped") for each in list_deliveries(warehouse, place=place)), default=0)
 
 
 def drive_hour_files(
@@ -137,7 +145,7 @@ def source_of(path: Path) -> str | None:
 def lost_deliveries(landed: Mapping[int, str], known: Mapping[int, str]) -> list[int]:
     """Numbers of deliveries that raw has lost, in order: those that it lacks, or whose number another delivery has now.
 
-    landed: number -> digest of what raw holds. known: the same of what builds have taken in.
+    landed: number -> digest of what raw holds, set aside or not. known: the same of what builds have taken in.
     A number missing below the greatest known one is not lost: a `--full-refresh` accepted the gap.
     """
     changed = [seq for seq, digest in known.items() if seq not in landed or digest != landed[seq]]

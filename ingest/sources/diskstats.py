@@ -193,8 +193,14 @@ def _gained(snapshots: pl.DataFrame, absences: pl.DataFrame | None = None) -> pl
     went_on = pl.any_horizontal((pl.col(f"d_{name}") >= 0) & (pl.col(f"b_{name}") > 0) for name in _COUNTERS)
     is_reset = pl.any_horizontal(fell[name] & ~(wrapped[name] & went_on) for name in _COUNTERS)
     if absences is not None and absences.height:
-        back = absences.join_asof(gained.select(*place, "at").sort("at"), on="at", by=place, strategy="forward", coalesce=False)
-        back = back.select(*place, pl.col("at_right").alias("at"), pl.lit(True).alias("is_back")).drop_nulls("at").unique()
+        seen = gained.select(*place, "at", (pl.col("at") - pl.col("seconds")).alias("since")).sort("at")
+        back = absences.join_asof(seen, on="at", by=place, strategy="forward", coalesce=False, check_sortedness=False)
+        # one before the device was seen at all is none
+        back = (
+            back.filter(pl.col("at") > pl.col("since"))
+            .select(*place, pl.col("at_right").alias("at"), pl.lit(True).alias("is_back"))
+            .unique()
+        )
         gained = gained.join(back, on=[*place, "at"], how="left", maintain_order="left")
         is_reset |= pl.col("is_back").fill_null(False)
     is_near = (pl.col("seconds") <= MAX_GAP_SECONDS) | ((pl.col("at") - pl.col("seconds")) >= pl.col("hour") * 3600)
@@ -250,14 +256,19 @@ def in_spans(intervals: pl.DataFrame, seconds: int) -> pl.DataFrame:
 
 
 def cuts_of(spans: pl.DataFrame) -> pl.DataFrame:
-    """Who bears a device's name has to be seen again after these intervals: the drive or its counters began anew, or a gap was too long."""
+    """Who bears a device's name has to be seen again after these intervals: the drive or its counters began anew, or a gap was too long.
+
+    A gap that counts is a span of its own, so the name may have passed before it, too: a record below row 0.
+    """
+    # a path that began anew says nothing of its head, which comes first
+    cut = spans.unique(["host", "device", "at"], keep="first", maintain_order=True).filter(pl.col("is_reset") | pl.col("is_long"))
+    before = cut.filter(~pl.col("is_reset")).with_columns(pl.col("at") - pl.col("seconds"), -pl.col("row_no"))
+    at = (pl.col("at") * 1e6).round().cast(pl.Int64).cast(pl.Datetime("us"))
     return completed(
-        spans.filter(pl.col("is_reset") | pl.col("is_long"))
-        .unique(["host", "device", "at"], keep="first", maintain_order=True)
-        .select(
+        pl.concat([cut, before]).select(
             pl.concat_str("host", pl.lit("/"), "device").alias("alias"),
-            (pl.col("at") * 1e6).round().cast(pl.Int64).cast(pl.Datetime("us")).alias("valid_from"),
-            (pl.col("at") * 1e6).round().cast(pl.Int64).cast(pl.Datetime("us")).alias("collected_at"),
+            at.alias("valid_from"),
+            at.alias("collected_at"),
             "file_no",
             "row_no",
         ),

@@ -78,6 +78,14 @@ def _batches(file: SourceFile, result: FileResult, placeholders: dict[str, tuple
                 result.notes.append(f"the FARM of a SAS drive has half of its serial number ({serial}): -x says which drive {device} is")
         elif device is not None and not is_placeholder(serial):
             yield batch_of("drive_aliases", [{"alias": device, "drive_id": serial, "valid_from": at, "collected_at": at}])
+        drive = {
+            "drive_id": device or serial,
+            "is_alias": device is not None,
+            "raid_group_id": host,
+            "is_group_guessed": True,
+            "host": host,
+        }
+        yield batch_of("drives", [{**drive, "kind": "disk", "valid_from": at, "collected_at": at}])
         readings = [{"attribute": attribute, "raw_value": value} for attribute, value in found]
         yield _readings(device or serial, at, device is not None, readings)
         return

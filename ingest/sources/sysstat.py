@@ -176,7 +176,8 @@ def of_one_tool(intervals: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     seen = steps.group_by(*place, "hour", "is_split", maintain_order=True).agg(pl.col("seconds").sum())
     best = seen.sort(*place, "hour", "seconds", "is_split").unique([*place, "hour"], keep="last", maintain_order=True)
     of_tool = [*place, "is_split", "hour"]
-    used, others = (steps.join(best.select(of_tool), on=of_tool, how=how, maintain_order="left") for how in ("semi", "anti"))
+    used = steps.join(best.select(of_tool), on=of_tool, how="semi")
+    others = steps.join(best.select(of_tool), on=of_tool, how="anti")
     if others.height:
         # the last that begins before this one ends, give or take a second
         met = used.select(*place, pl.col("begins_us").alias("met_us"), pl.col("ends_us").alias("met_to_us")).sort("met_us")

@@ -133,8 +133,34 @@ def test_deliveries_of_one_hour_end_as_one_hour(host: Host, tmp_path: Path) -> N
     assert drives.filter(pl.col("drive_id") == "web1/sdc")["role"].unique().to_list() == ["parity_p"]
     (events,) = table_files(deliveries, "drive_events")
     assert pl.read_parquet(events).select("drive_id", "detail").rows() == [("web1/sdb", "md: failed")]
-    (aliases,) = table_files(deliveries, "drive_aliases")
-    assert dict(pl.read_parquet(aliases).select("alias", "drive_id").rows())["web1/sda"] == "Sa"
+    # of the 35 minutes until 11:05 nobody knows whose counters they are, and the devices were listed again
+    assert Raw(warehouse).rows("drive_aliases", "drive_id valid_from", alias="web1/sda") == [
+        (None, AT + timedelta(minutes=65)), ("Sa", AT + timedelta(minutes=20)), ("Sa", AT + timedelta(minutes=65)),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("what", ["swap", "boot"])
+def test_devices_are_listed_again_once_counters_began_anew(what: str, host: Host, tmp_path: Path) -> None:
+    out, warehouse = tmp_path / "out", tmp_path / "warehouse"
+    boot_id = host.proc / "sys/kernel/random/boot_id"
+    boot_id.parent.mkdir(parents=True)
+    boot_id.write_text("0b0b\n")
+    listed = []
+    for minute in range(0, 125, 5):
+        # at 10:30 another drive is in the place of sda; or the host boots, and its counters do not even fall
+        if what == "boot" and minute == 35:
+            boot_id.write_text("1c1c\n")
+        host.counts({d: (100 * (minute - 35) if d == "a" and minute >= 35 and what == "swap" else 100 * minute, 0) for d in "abcd"})
+        collecting = collector(host, out)
+        collecting.look(T0 + 60 * minute)
+        if minute % 40 == 0:
+            listed += [minute] if "lsblk.json" in collecting.deliver(T0 + 60 * minute).files else []
+    assert listed == [0, 40]
+    assert not ingest("diskstats", out, warehouse).unreadable
+    hour = Raw(warehouse).rows("drive_hours", "from_utc to_utc read_ios coverage", drive_id="web1/sda", hour_utc=AT)
+    assert hour == [(None, AT + timedelta(minutes=30), 3000, 0.5), (AT + timedelta(minutes=35), None, 2500, 1500 / 3600)]
+    cuts = Raw(warehouse).rows("drive_aliases", "alias drive_id valid_from")
+    assert cuts == [(f"web1/sd{d}", None, AT + timedelta(minutes=35)) for d in ("abcd" if what == "boot" else "a")]
 
 
 def test_a_rebuild_over_many_deliveries_is_one_event_with_its_whole_span(host: Host, tmp_path: Path) -> None:

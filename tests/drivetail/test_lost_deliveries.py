@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
+from click.testing import Result
 
 from drivetail.ask.status import collect_status
+from engine.errors import FailedModel
+from engine.execute import Executor
 from engine.warehouse import Warehouse
+from ingest.raw import quarantine
 from ingest.raw.store import list_deliveries
 from tests.drivetail.conftest import HEADER, built, drivetail, row, write_bundle
 from tests.proof.support import asked
@@ -74,3 +79,101 @@ def test_a_delivery_that_is_gone_is_named_until_a_full_refresh_accepts_it(
     land(three, tmp_path, 6)
     built(three)
     assert collect_status(three).lost_deliveries == []
+
+
+SHOWN = {
+    "hours": "select * from marts.fct_drive_hours",
+    "drives": "select drive_id, kind, enclosure, first_hour_utc, last_hour_utc from marts.dim_drives",
+    "events": "select drive_id, occurred_at, event_type from marts.fct_drive_events",
+    "groups": "select * from marts.dim_raid_groups",
+    "landed": "select record_kind, rows_delivered, rows_accepted, rows_superseded from report.fct_landing_totals",
+}
+
+
+def shown(warehouse: Warehouse) -> dict[str, list[tuple[Any, ...]]]:
+    return {name: sorted(asked(warehouse.published, query), key=str) for name, query in SHOWN.items()}
+
+
+def decide(command: str, number: int, warehouse: Warehouse) -> Result:
+    return drivetail(command, "--landed", str(number), "--by", "ada", "--note", "wrong", "-w", warehouse.root)
+
+
+DELIVERIES = {
+    "a later version of an hour": ("bundle", "drive_hours.csv", "\n".join([HEADER, row(2, "k0", "grp", ios="51,0", us="9000,0")])),
+    "another day": ("bundle", "drive_hours.csv", "\n".join([HEADER, *(row(30, f"k{n}", "grp", ios="9,0", us="7,0") for n in range(5))])),
+    "inventory": ("bundle", "drives.csv", "drive_id,raid_group_id,role,kind,enclosure\nk1,grp,parity_p,ssd,e7"),
+    "an event": ("bundle", "drive_events.csv", "drive_id,event_type,occurred_at\nk1,unplug,2026-01-05T01:10"),
+    "a mapping": ("mapping", "map.csv", "drive_id,enclosure\nk2,e9"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", DELIVERIES)
+def test_a_landed_delivery_is_taken_back_and_put_back(case: str, three: Warehouse, tmp_path: Path) -> None:
+    """After it the marts are as if it had never come, and as before once it is back; its number is never given again."""
+    source, name, text = DELIVERIES[case]
+    without = shown(three)
+    assert drivetail("ingest", source, write_bundle(tmp_path / "x", {name: text + "\n"}), "-w", three.root).exit_code == 0
+    built(three)
+    with_it = shown(three)
+    assert with_it != without
+    assert "Dropped delivery 4" in decide("drop", 4, three).output
+    assert decide("drop", 4, three).exit_code == 0
+    assert collect_status(three).lost_deliveries == []
+    built(three)
+    assert shown(three) == without
+    assert collect_status(three).problems == []
+    assert "Nothing is new" in drivetail("build", "-w", three.root).output
+    assert "is back in raw" in decide("release", 4, three).output
+    built(three)
+    assert shown(three) == with_it
+    assert decide("drop", 4, three).exit_code == 0
+    land(three, tmp_path, 5)
+    assert [each.seq for each in list_deliveries(three.root)] == [1, 2, 3, 5]
+    refused = decide("release", 4, three)
+    assert (refused.exit_code, "ingest the files of 4 again" in refused.output) == ((0, False) if source == "mapping" else (1, True))
+
+
+def test_one_that_others_came_after_is_taken_back_too(three: Warehouse, tmp_path: Path) -> None:
+    land(three, tmp_path, 1, slow_us=70_000)
+    built(three)
+    said = decide("drop", 1, three)
+    assert "note: 3 deliveries of its source landed after it, from 2 on: what they repeated" in said.output
+    built(three)
+    # what was repeated goes with it, and the counts still add up
+    found = asked(three.published, "select drive_id, read_latency_us from raw.drive_hours where hour(hour_utc) = 1")
+    assert found == [("k0", 70_000.0)]
+    assert [each for each in collect_status(three).problems if "add up" in each] == []
+    assert decide("drop", 9, three).exit_code == 1
+
+
+def test_a_drop_that_was_killed_is_finished_by_the_next(three: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = shown(three)
+    with monkeypatch.context() as killed:
+        killed.setattr(quarantine, "_move", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        assert decide("drop", 2, three).exit_code == 130
+    built(three)
+    assert shown(three) == before
+    assert decide("drop", 2, three).exit_code == 0
+    built(three)
+    assert asked(three.published, "select distinct hour(hour_utc) from marts.fct_drive_hours order by all") == [(1,), (3,)]
+
+
+def test_a_build_that_fails_names_the_delivery_and_the_way_back(three: Warehouse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message's command ends it, whatever the fault."""
+    before = shown(three)
+    bundle = write_bundle(tmp_path / "bad", {"drives.csv": "drive_id,raid_group_id\nk8,other\nk3,grp\n"})
+    assert drivetail("ingest", "bundle", bundle, "-w", three.root).exit_code == 0
+    ran = Executor.run_test
+
+    def breaks(self: Executor, test: Any) -> None:
+        if self.connection.execute("select count(*) from raw.drives where drive_id = 'k3'").fetchall() != [(0,)]:
+            raise FailedModel("test planted of int_drives__segments: 1 row breaks it: drive_id k3", {"drive_id": "k3"})
+        ran(self, test)
+
+    monkeypatch.setattr(Executor, "run_test", breaks)
+    failed = drivetail("build", "-w", three.root)
+    assert failed.exit_code == 1 and "breaks it: drive_id k3; new is delivery 4 (" in failed.output
+    assert f"{bundle}/drives.csv row 2): `drivetail drop --landed NUMBER" in failed.output and "the last publication stays" in failed.output
+    assert decide("drop", 4, three).exit_code == 0
+    built(three)
+    assert shown(three) == before

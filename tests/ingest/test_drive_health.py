@@ -169,7 +169,8 @@ def test_farm_of_a_seagate_disk(warehouse: Warehouse) -> None:
     assert warehouse.rows("drive_aliases", "alias drive_id") == [("web1/sda", "ZX26F1VG")]
     assert found["farm_command_time_out_over_5_seconds_count"] == found["farm_number_of_read_recovery_attempts"] == 0
     assert found["farm_mr_head_resistance_from_head_9"] == 495 and "farm_high_priority_unload_events" not in found
-    assert summary.rows_accepted == len(found) + 1 and not warehouse.live("drives").height
+    assert summary.rows_accepted == len(found) + 2
+    assert warehouse.rows("drives", "drive_id is_alias kind") == [("web1/sda", True, "disk")]
 
 
 def test_farm_beside_the_rest_is_of_the_same_drive(warehouse: Warehouse) -> None:
@@ -200,7 +201,7 @@ def test_farm_of_a_sas_drive_and_of_one_without(warehouse: Warehouse) -> None:
         ("web1/sdb", "farm_mr_head_resistance_0", 401, True), ("web1/sdb", "farm_number_of_reallocated_sectors_0", 5, True),
         ("web1/sdb", "farm_unrecoverable_read_errors", 3, True),
     ]  # fmt: skip
-    assert not warehouse.live("drive_aliases").height
+    assert warehouse.rows("drives", "drive_id is_alias") == [("web1/sdb", True)] and not warehouse.live("drive_aliases").height
     closed = {**none, "smartctl": {"argv": ["-l", "farm"], "exit_status": 2}}
     assert "could not open the device" in str(warehouse.land("smartctl", {"web1/closed.json": closed}).unreadable[0].note)
 

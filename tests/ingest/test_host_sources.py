@@ -403,6 +403,84 @@ def test_counters_become_hours(warehouse: Warehouse) -> None:
     assert set(warehouse.rows("drive_hours", "source raid_group_id is_alias is_group_guessed")) == {("diskstats", "web1", True, True)}
 
 
+def counting(*looks: tuple[int, dict[str, int]], host: str = "web1") -> dict[str, str]:
+    """A file of looks: the minute after TS, and the reads that each device counted so far, of a millisecond each."""
+    return {f"{host}/diskstats": "".join(snapshot(60 * at, *((d, n, n, 0, 0) for d, n in counts.items())) for at, counts in looks)}
+
+
+def minutes(warehouse: Warehouse, drive: str = "web1/sda") -> list[tuple[Any, ...]]:
+    """The spans of a drive: begin and end in minutes after TS, null with the hour, and the reads."""
+    rows = warehouse.live().filter(drive_id=drive).sort("hour_utc", "collected_at").select("from_utc", "to_utc", "read_ios").rows()
+    return [(*(None if at is None else (at - AT).total_seconds() / 60 for at in span), reads) for *span, reads in rows]
+
+
+def cuts(warehouse: Warehouse) -> list[tuple[str, float]]:
+    """The names that have to be seen again, and when, in minutes after TS."""
+    rows = warehouse.rows("drive_aliases", "alias valid_from")
+    assert warehouse.live("drive_aliases")["drive_id"].null_count() == len(rows)
+    return [(alias, (at - AT).total_seconds() / 60) for alias, at in rows]
+
+
+EVERY_MINUTE = [(minute, {"sda": 100 + minute, "sdb": 100 + minute}) for minute in range(-20, 41)]
+REMADE = [(minute, {"sda": minute, "sdb": 100 + minute}) for minute in range(41)]
+
+
+@pytest.mark.parametrize(
+    ("looks", "spans", "cut"),
+    [
+        (EVERY_MINUTE, [(None, None, 60)], []),
+        # a fall, at once and after a look without the device
+        (EVERY_MINUTE[:30] + REMADE[10:], [(None, 9, 29), (10, None, 30)], [("web1/sda", 10)]),
+        ([*EVERY_MINUTE[:30], (10, {"sdb": 110}), *EVERY_MINUTE[31:]], [(None, 9, 29), (11, None, 29)], [("web1/sda", 11)]),
+        # it is first listed at 10:20; another one goes
+        ([*((n, {"sdb": 90 + n}) for n in range(-20, 0)), *((n, {"sda": 100 + n}) for n in range(41))], [(0, None, 40)], []),
+        # one look is missing, then two
+        (EVERY_MINUTE[:30] + EVERY_MINUTE[31:], [(None, None, 60)], []),
+        (EVERY_MINUTE[:30] + EVERY_MINUTE[32:], [(None, 9, 29), (9, 12, 3), (12, None, 28)], [(f"web1/{d}", n) for d in ("sda", "sdb") for n in (9, 12)]),
+        # a fall beside the end of the hour, the last thing that is seen of it, cuts there
+        (EVERY_MINUTE[:60] + REMADE[40:], [(None, 39, 59)], [("web1/sda", 40)]),
+        # looks every five minutes, for some time every minute
+        (EVERY_MINUTE[:21:5] + EVERY_MINUTE[21:40] + EVERY_MINUTE[40::5], [(None, None, 60)], []),
+    ],
+)  # fmt: skip
+def test_what_is_not_one_run_of_counters_is_cut(
+    looks: list[tuple[int, dict[str, int]]], spans: list[tuple[Any, ...]], cut: list[tuple[str, float]], warehouse: Warehouse
+) -> None:
+    assert warehouse.land("diskstats", counting(*looks)).rows_rejected == 0
+    assert (minutes(warehouse), cuts(warehouse)) == (spans, cut)
+    assert {reads for *_, reads in minutes(warehouse, "web1/sdb")} <= {60, 29, 28, 19, 3}
+
+
+def test_a_cut_is_seen_against_the_look_that_an_earlier_delivery_brought(warehouse: Warehouse) -> None:
+    earlier, later = counting(*EVERY_MINUTE[:30]), counting(EVERY_MINUTE[29], *REMADE[10:])
+    later["web1/diskstats"] = later["web1/diskstats"].replace(f"TS {TS + 540}\n", f"TS {TS + 540} again\n")
+    for files in (earlier, later, later):
+        warehouse.land("diskstats", files)
+    assert (minutes(warehouse), cuts(warehouse)) == ([(None, 9, 29), (10, None, 30)], [("web1/sda", 10)])
+
+
+def test_a_path_that_comes_back_is_no_other_drive(warehouse: Warehouse) -> None:
+    paths = [(n, {"nvme0n1": 0, "nvme0c0n1": n if n >= 5 else 100 + n, "nvme0c1n1": 200 + n}) for n in range(-20, 41)]
+    warehouse.land("diskstats", counting(*paths))
+    assert (minutes(warehouse, "web1/nvme0n1"), cuts(warehouse)) == ([(None, None, 119)], [])
+
+
+def test_a_damaged_look_is_no_absence(warehouse: Warehouse) -> None:
+    text = counting(*EVERY_MINUTE)["web1/diskstats"]
+    whole = snapshot(600, ("sda", 110, 110, 0, 0), ("sdb", 110, 110, 0, 0))
+    assert warehouse.land("diskstats", {"web1/diskstats": text.replace(whole, whole[:-20])}).rows_rejected == 1
+    assert (minutes(warehouse, "web1/sdb"), cuts(warehouse)) == ([(None, None, 60)], [])
+
+
+def test_partitions_of_no_drive_are_drives_or_named(warehouse: Warehouse) -> None:
+    devices = ("xvda1", "xvda2", "xvdb", "xvdb1", "sda1", "sdc", "sdc1", "boat7")
+    looks = [(minute, dict.fromkeys(devices, minute)) for minute in range(0, 20, 5)]
+    (file,) = warehouse.land("diskstats", counting(*looks)).files
+    assert {drive for (drive,) in warehouse.rows("drive_hours", "drive_id")} == {f"web1/{d}" for d in ("xvda1", "xvda2", "xvdb", "sdc")}
+    assert (file.note or "").startswith("4 lines of 1 partitions are left out whose whole drive is not listed, such as sda1")
+    assert {reason.split(" is ")[0] for (reason,) in warehouse.rejected("reason")} == {"boat7"}
+
+
 @pytest.mark.parametrize(("head", "accepted", "again", "mean_us"), [(0, 9, 0, 833.3), (600, 5, 4, 1666.7)])
 def test_hidden_paths_count_for_a_head_that_counts_nothing(
     head: int, accepted: int, again: int, mean_us: float, warehouse: Warehouse

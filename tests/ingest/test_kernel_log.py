@@ -51,6 +51,7 @@ def events(warehouse: Warehouse) -> list[tuple[Any, ...]]:
         (f"Mon 2026-01-05 10:00:00 CET web1 kernel: {TIMEOUT}", {"timezone": "UTC"}, datetime(*TEN), "web1"),
         (f"Jan 05 10:00:00.000000 web1 kernel: {TIMEOUT}", {"timezone": "UTC", "year": "2026"}, datetime(*TEN), "web1"),
         (f"1767607200.000000 web1 kernel: {TIMEOUT}", {"timezone": "UTC"}, datetime(*TEN), "web1"),
+        ("\x1e" + json.dumps({"__REALTIME_TIMESTAMP": "1767607200000000", "MESSAGE": TIMEOUT}), {}, datetime(*TEN), "web1"),
         (
             "data: " + json.dumps({"__REALTIME_TIMESTAMP": "1767607200000000", "MESSAGE": [TIMEOUT, "again"]}),
             {"timezone": "UTC"}, datetime(*TEN), "web1",
@@ -99,9 +100,64 @@ def test_a_drive_that_the_next_line_names_is_found(warehouse: Warehouse) -> None
     assert [(drive, kind) for drive, _, kind in events(warehouse)] == [("web1/sdx", "scsi_timeout"), ("web1/sdy", "media_error")]
 
 
+def test_controllers_say_in_their_own_words_that_a_command_hangs(warehouse: Warehouse) -> None:
+    words = [
+        "sd 0:2:0:0: [sda] megasas: RESET cmd=2a retries=0",
+        "sd 0:2:1:0: task abort called for scmd(ffff88105ac659c0)",
+        "hpsa 0000:06:00.0: scsi 0:2:2:0: resetting logical  Direct-Access     HP       LOGICAL VOLUME   RAID-0 SSDSmartPathCap- En- Exp=1",
+        "hpsa 0000:06:00.0: resetting device 0:2:3:0",
+        "smartpqi 0000:39:00.0: resetting scsi 0:2:4:0 due to cmd 0x12",
+        "aacraid: Host adapter abort request (0,2,5,0)",
+        "sd 0:2:6:0: attempting device reset! scmd(0x00000000d51beacc)",
+        "mpt3sas_cm0: attempting target reset! scmd(ffff88)",
+        "sd 0:2:7:0: [sdh] CDB: Read(10): 28 00",
+    ]
+    attached = [f"sd 0:2:{n}:0: [sd{letter}] Attached SCSI disk" for n, letter in enumerate("abcdefgh")]
+    later = [line.replace("10:00", "10:01") for line in logged(*words).splitlines()]
+    continued = [
+        "2026-01-05T10:03:00+00:00 web1 kernel: aacraid: Host adapter abort request.",
+        "    aacraid: Outstanding commands on (0,2,0,0):",
+    ]
+    unknown = ["2026-01-05T10:04:00+00:00 web1 kernel: smartpqi 0000:39:00.0: resetting scsi 9:9:9:0"]
+    summary = land(warehouse, logged(*attached) + "\n".join([*later, *continued, *unknown]) + "\n")
+    timeouts = [(drive, at.minute) for drive, at, kind in events(warehouse) if kind == "scsi_timeout"]
+    assert timeouts == [*((f"web1/sd{letter}", 1) for letter in "abcdefgh"), ("web1/sda", 3)]
+    # an address that no line names is that of no device
+    assert summary.rows_rejected == 0 and "resetting scsi 9:9:9:0" in (summary.files[0].note or "")
+
+
+def test_old_kernels_say_what_a_drive_has_in_the_line_below_its_name(warehouse: Warehouse) -> None:
+    lines = [
+        "sd 2:0:0:0: [sdc]  ", "Sense Key : Medium Error [current] [descriptor]", "end_request: I/O error, dev sdc, sector 7",
+        "ata3.00: error: { UNC }",  # the kernel has said so with the drive's name
+        "sd 2:0:1:0: [sata4]  ", "[   12.5] Result: hostbyte=DID_TIME_OUT driverbyte=DRIVER_OK",
+        "Sense Key : Medium Error [current]",  # two seconds below
+    ]  # fmt: skip
+    summary = land(warehouse, logged(*lines))
+    found = [("web1/sdc", 1, "media_error"), ("web1/sata4", 5, "scsi_timeout")]
+    assert [(drive, at.second, kind) for drive, at, kind in events(warehouse)] == found
+    assert (summary.rows_rejected, summary.rows_duplicate) == (0, 1)
+
+
+def test_libatas_word_is_the_drives_where_its_port_is_known(warehouse: Warehouse) -> None:
+    lines = ["sd 2:0:0:0: [sdc] Attached SCSI disk", "ata3.00: detaching (SCSI 2:0:0:0)", "ata3.00: error: { UNC IDNF }"]
+    land(warehouse, logged(*lines))
+    assert [kind for _, _, kind in events(warehouse)] == ["replug", "unplug", "media_error"]
+
+
+def test_a_shutdown_is_no_fault_of_a_drive(warehouse: Warehouse) -> None:
+    lines = ["nvme nvme0: Device not ready; aborting shutdown, CSTS=0x5", "nvme nvme1: Device not ready; aborting reset, CSTS=0x1"]
+    summary = land(warehouse, logged(*lines))
+    assert [(drive, kind) for drive, _, kind in events(warehouse)] == [("web1/nvme1n1", "not_responding")]
+    assert "1 lines match no pattern" in (summary.files[0].note or "") and "CSTS=0x5" in (summary.files[0].note or "")
+
+
 @pytest.mark.parametrize(
     ("message", "device", "event_type"),
     [
+        ("sd 0:0:1:0: [sdb] tag#1 Power-on or device reset occurred", "sdb", "other"),
+        ("sd 0:2:3:0: [sdd] tag#12 BRCM Debug mfi stat 0x2d, data len requested/completed 0x1000/0x0", "sdd", "other"),
+        ("sd 0:0:1:0: [sata2] Attached SCSI disk", "sata2", "replug"),
         ("md: unbind<sdb1>", "sdb", "unplug"),
         ("md: bind<nvme0n1p2>", "nvme0n1", "replug"),
         ("sd 5:0:1:0: [sdc] Attached SCSI disk", "sdc", "replug"),
@@ -179,10 +235,36 @@ def test_a_quotation_of_the_kernel_is_no_message_of_it(others: list[str], wareho
     assert [at.second for _, at, _ in events(warehouse)] == [1] * (len(others) - 1)
 
 
-def test_a_log_that_names_no_program_may_quote_one_that_does(warehouse: Warehouse) -> None:
+def test_what_a_program_writes_into_the_kernels_log_is_no_message_of_it(warehouse: Warehouse) -> None:
     lines = [f"2026-01-05T10:00:01,5+00:00 {TIMEOUT}", f"2026-01-05T10:00:02,5+00:00 systemd[1]: web1 kernel: {TIMEOUT}"]
     summary = land(warehouse, "\n".join(lines) + "\n")
-    assert (summary.rows_accepted, summary.rows_duplicate) == (1, 1)
+    assert (summary.rows_accepted, summary.rows_duplicate) == (1, 0)
+    assert "1 lines match no pattern, such as '2026-01-05T10:00:02,5" in (summary.files[0].note or "")
+
+
+def test_a_log_server_has_the_messages_of_many_hosts(warehouse: Warehouse) -> None:
+    lines = [
+        f"2026-01-05T10:00:00.5+00:00 db1 kernel - - - {TIMEOUT}",
+        f"<3>2026-01-05T10:00:00+00:00 db2 kernel - - - {TIMEOUT}",
+        f"2026-01-05T10:00:00+00:00 db3 kern.err kernel: {TIMEOUT}",
+        f"2026-01-05T10:00:00+00:00 db4 watcher 2681 - - alert of yesterday: {TIMEOUT}",
+        f"2026-01-05T10:00:00+00:00 db5 watcher: alert of yesterday: {TIMEOUT}",
+        f"Jan  5 10:00:00 db6 watcher: alert of yesterday: {TIMEOUT}",
+        f"1767607200.5 db7 watcher[9]: alert of yesterday: {TIMEOUT}",
+    ]
+    summary = land(warehouse, "\n".join(lines) + "\n", year="2026", timezone="UTC")
+    assert [drive for drive, *_ in warehouse.rows("drive_events", "drive_id occurred_at")] == ["db1/sdb", "db2/sdb", "db3/sdb"]
+    assert summary.rows_rejected == 0 and "4 lines match no pattern, such as '2026-01-05T10:00:00+00:00 db4" in (
+        summary.files[0].note or ""
+    )
+
+
+def test_lines_of_an_unknown_framing_are_rejected_and_counted(warehouse: Warehouse) -> None:
+    lines = [f"2026-01-05 10:00:0{n},123 - watcher - ERROR - {TIMEOUT}" for n in range(3)]
+    summary = land(warehouse, "\n".join(lines) + "\n", timezone="UTC")
+    assert (summary.rows_accepted, summary.rows_rejected) == (0, 3)
+    note = summary.files[0].note or ""
+    assert note.startswith("3 lines are framed as no logger known here does it") and "10:00:00,123 - watcher" in note
 
 
 def test_the_year_goes_on_where_the_months_begin_again(warehouse: Warehouse) -> None:
@@ -216,10 +298,8 @@ def test_every_pattern_has_its_hint_and_a_known_type() -> None:
     assert len(patterns()) > 20
     for pattern in patterns():
         assert pattern.event_type in ("", *EVENT_TYPES) and pattern.what and pattern.hint.strip()
-        assert (
-            set(pattern.regex.groupindex) <= {"device", "address", "handle", "controller", "port", "usb", "bus", "next"}
-            and pattern.regex.groupindex
-        )
+        names = set(pattern.regex.groupindex)
+        assert names and names <= {*["device", "address", "lun", "handle", "controller", "port", "link", "usb", "bus", "next", "before"]}
 
 
 @needs_shared

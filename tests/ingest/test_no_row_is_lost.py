@@ -13,7 +13,7 @@ from ingest.contract.errors import UnreadableFile
 from ingest.reading.batches import Rejection
 from ingest.reading.devices import is_whole_drive
 from ingest.reading.files import SourceFile
-from ingest.reading.hosts import looks
+from ingest.reading.hosts import looks, read_text
 from ingest.sources.diskstats import _snapshots
 from ingest.sources.mdadm import arrays_of
 from ingest.sources.prometheus.text import Labels, read_samples
@@ -41,7 +41,8 @@ class Format:
 
 
 def diskstats(path: Path) -> tuple[set[str], int]:
-    rows, rejected = _snapshots(SourceFile(path, "in!web1/diskstats", "web1/diskstats", "snapshots"))
+    file = SourceFile(path, "in!web1/diskstats", "web1/diskstats", "snapshots")
+    rows, rejected, _ = _snapshots("web1", looks(read_text(file)))
     return set(rows["device"]), rows.height + len(rejected)
 
 

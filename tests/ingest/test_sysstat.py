@@ -203,6 +203,66 @@ def test_where_both_tools_saw_an_hour_the_one_that_saw_more_counts(warehouse: Wa
     assert warehouse.live()["read_ios"].to_list() == [1200]
 
 
+def spans(warehouse: Warehouse) -> list[tuple[Any, ...]]:
+    """The spans of the hour at H: begin and end in minutes, null with the hour, and the seconds measured."""
+    rows = warehouse.live().filter(hour_utc=H).sort("collected_at").select("from_utc", "to_utc", "coverage").rows()
+    return [(*(None if at is None else round((at - H).total_seconds() / 60) for at in span), round(3600 * share)) for *span, share in rows]
+
+
+def test_each_tool_counts_for_what_only_it_saw(warehouse: Warehouse) -> None:
+    # iostat from 10:00 to 10:30, sar from 10:20 to 11:00
+    split = iostat(*[[of_iostat()]] * 4, minutes=10)
+    merged = sadf(*(interval(H + timedelta(minutes=n)) for n in (30, 40, 50, 60)))
+    assert counts(land(warehouse, merged, split)) == (7, 6, 0, 0, 1)
+    assert spans(warehouse) == [(None, 20, 1200), (20, None, 2400)]
+    assert warehouse.rows("drive_hours", "read_ios io_count") == [(None, 24_000), (1200, None)]
+
+
+RESTARTED = "2026-01-05 10:25:00"
+SAR_RESTART = "\n10:25:00     LINUX RESTART\t(2 CPU)\n\n"
+LATER = "10:30:00          DEV       tps     rkB/s     wkB/s     dkB/s   areq-sz    aqu-sz     await     %util\n"
+
+
+@pytest.mark.parametrize("tool", ["sar", "sadf -d", "sadf -j"])
+def test_a_restart_cuts_and_its_devices_have_to_be_seen_again(tool: str, warehouse: Warehouse) -> None:
+    before, after = (10, 20), (40, 50)
+    if tool == "sar":
+        text = BANNER + SAR_HEADER + "".join(map(sar_line, before)) + SAR_RESTART + LATER + "".join(map(sar_line, after))
+    elif tool == "sadf -d":
+        restart = f"web1;-1;{RESTARTED} UTC;LINUX-RESTART\t(2 CPU)\n"
+        text = SADF_HEADER + "".join(map(sadf_line, before)) + restart + "".join(map(sadf_line, after))
+    else:
+        boot = {"boot": {"date": RESTARTED[:10], "time": RESTARTED[11:], "utc": 1, "cpu_count": 2}}
+        made = sadf(*(interval(H + timedelta(minutes=n)) for n in (*before, *after)))
+        text = made.replace('"restarts": []', f'"restarts": [{json.dumps(boot)}]')
+    land(warehouse, text)
+    assert spans(warehouse) == [(None, 20, 1200), (30, None, 1200)]
+    assert warehouse.rows("drive_aliases", "alias drive_id valid_from") == [("web1/sda", None, H + timedelta(minutes=25))]
+    assert warehouse.rows("drives", "valid_from") == [(H,)]
+
+
+@pytest.mark.parametrize(("missing", "cut"), [((30,), []), ((30, 40), []), ((20, 30, 40), [H + timedelta(minutes=40)])])
+def test_missing_intervals_cut_and_a_long_gap_is_a_cut_of_the_name(
+    missing: tuple[int, ...], cut: list[datetime], warehouse: Warehouse
+) -> None:
+    land(warehouse, sadf(*(interval(H + timedelta(minutes=n)) for n in range(10, 130, 10) if n not in missing)))
+    assert spans(warehouse) == [(None, min(missing) - 10, 60 * (min(missing) - 10)), (max(missing), None, 60 * (60 - max(missing)))]
+    assert [at for (at,) in warehouse.rows("drive_aliases", "valid_from")] == cut
+
+
+@pytest.mark.parametrize(
+    ("sizes", "unit"), [(("rkB", "wkB"), 1024), (("rMB", "wMB"), 1 << 20), (("rsec", "wsec"), 512), (("rkB/s", "wkB/s"), 1024)]
+)
+def test_iostat_of_sysstat_11_5_and_11_6_has_other_keys(sizes: tuple[str, str], unit: int, warehouse: Warehouse) -> None:
+    disk = {"disk_device": "sda", "rrqm": 0.0, "wrqm": 2.0, "r": 20.0, "w": 10.0, sizes[0]: 160.0, sizes[1]: 40.0, "avgrq-sz": 13.3}
+    disk |= {"avgqu-sz": 0.1, "await": 2.0, "r_await": 2.5, "w_await": 1.0, "svctm": 0.3, "util": 1.5}
+    lost = {name: value for name, value in disk.items() if name != "r"}
+    land(warehouse, iostat([disk], [disk], [disk, {**lost, "disk_device": "sdb"}]))
+    columns = "read_ios write_ios read_latency_us write_latency_us read_blocks write_blocks coverage"
+    assert warehouse.rows("drive_hours", columns) == [(72_000, 36_000, 2500.0, 1000.0, 160 * unit * 3600, 40 * unit * 3600, 1.0)]
+    assert warehouse.rejected("column") == [("r/s",)]
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

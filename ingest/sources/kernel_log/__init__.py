@@ -37,32 +37,39 @@ recognise = named("lines", rf".*\.log(\.gz|\.zst)?|({'|'.join(NAMES)}).*")
 SHOWN_LINES = 3
 # The kernel says one thing in several lines (controller, disk, array, block layer): those of one kind within a minute are one event.
 SAME = timedelta(minutes=1)
+IO_ERROR = "I/O error"
 PLUGS = ("unplug", "replug")
+# Old kernels name a drive in one line and say what it has in the next.
+NEAR = timedelta(seconds=1)
+# Names that need not be those of a drive: another line says the same of it, or nobody can.
+LOOSE = {"usb", "lun", "link", "before"}
 HALF_YEAR = timedelta(days=182)
 _EPOCH = datetime(1970, 1, 1)
 
 _AS_NUMBERS = r'"MESSAGE"\s*:\s*\['  # journald writes what is no UTF-8 so
 _NAMES = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _MONTHS = {name: number for number, name in enumerate(_NAMES, 1)}
-# journalctl -o short-full names the weekday and the zone
+_STRUCTURED = r"(?:-|(?:\[(?:[^\]\\]|\\.)*\])+)"
+# with and without priority and version
+_RFC_5424 = re.compile(rf"(?:<\d+>)?(?:1 )?(\d{{4}}-\d\d-\d\dT\S+) (\S+) ([^\s:\[]+) [\w.-]+ \S+ {_STRUCTURED}\s+(?:\ufeff)?(.*)")
+# journalctl -o short-full names the weekday and the zone; only dmesg writes a comma, and no host
 _ISO = re.compile(
-    r"(?:[A-Z][a-z]{2} )?(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(Z|[+-]\d\d:?\d\d| UTC| GMT)?"
-    r"(?: [A-Z]{3,5}(?= \S+ kernel:))?\s+(?:(\S+)\s+kernel:\s)?(.*)"
+    r"(?:<\d+>)?(?:[A-Z][a-z]{2} )?(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d)(?:([.,])(\d{1,9}))?(Z|[+-]\d\d:?\d\d| UTC| GMT)?"
+    r"(?: [A-Z]{3,5}(?= \S+ kernel:))?\s+(?:(\S+)\s+(?:[a-z0-9]+\.[a-z]+\s+)?kernel:\s)?(.*)"
 )
-_SYSLOG = re.compile(r"(?:<\d+>)?([A-Z][a-z]{2})\s+(\d{1,2}) (\d\d:\d\d:\d\d)(?:\.(\d{1,9}))? (\S+) (.*)")
-_RFC_5424 = re.compile(r"(?:<\d+>)?1 (\S+) (\S+) (\S+) \S+ \S+ (?:-|(?:\[(?:[^\]\\]|\\.)*\])+)\s+(?:\ufeff)?(.*)")
-_SHORT_UNIX = re.compile(r"(\d{9,11})\.(\d{1,9}) (\S+) kernel: (.*)")
+# BusyBox names the facility
+_SYSLOG = re.compile(
+    r"(?:<\d+>)?([A-Z][a-z]{2})\s+(\d{1,2}) (\d\d:\d\d:\d\d)(?:\.(\d{1,9}))? (\S+) (?:[a-z0-9]+\.[a-z]+ )?((?:(kernel):)?.*)"
+)
+_SHORT_UNIX = re.compile(r"(\d{9,11})\.(\d{1,9}) (\S+) ((?:(kernel):)?.*)")
+# another program, behind its host; one that writes into the kernel's own log
+_OF_A_PROGRAM = re.compile(r"(?:[A-Z]{3,5} )?\S+ [A-Za-z][\w./@()-]*(?:\[\d+\])?: ")
+_WROTE_TO_KERNEL = re.compile(r"\s*(?:\S+ )?[A-Za-z][\w./@()-]*\[\d+\]: ")
 # dmesg -x
 _FACILITY = re.compile(r"^[a-z0-9]+ *: *[a-z]+ *: (?=\[|\d{4}-)")
 _REPEATED = re.compile(r"(?:^|kernel: )message repeated \d+ times: \[ ?(.*?) ?\]$")
 # framings that spread an entry over several lines
 _SPREAD = re.compile(r'^\s*"?MESSAGE"?\s*[:=]')
-# where the name of a program stands; a line that quotes the kernel has it elsewhere
-_TAGGED = re.compile(
-    rb"^(?:<\d+>)?(?:(?:[A-Z][a-z]{2} )?\d{4}-\d\d-\d\d[T ][0-9:.,]+(?:Z|[+-][0-9:]{4,5}| [A-Z]{3,5})?"
-    rb"|[A-Z][a-z]{2} +\d{1,2} [0-9:.]{8,18}) +\S+ kernel: ",
-    re.MULTILINE,
-)
 _SINCE_BOOT = re.compile(r"(?:<\d+>)?\[\s*(\d{1,10})\.(\d{1,9})\](.*)")
 _CTIME = re.compile(r"\[[A-Z][a-z]{2} ([A-Z][a-z]{2})\s+(\d{1,2}) (\d\d:\d\d:\d\d) (\d{4})\](.*)")
 
@@ -98,6 +105,11 @@ def land(files: list[SourceFile], landing: Landing) -> None:
 
 
 def _events(log: _Log, result: FileResult) -> Batch:
+    if log.unframed:
+        count, line = log.unframed
+        result.notes.append(
+            f"{count} lines are framed as no logger known here does it (docs/sources/kernel-log.md), the first: {line[:100]!r}"
+        )
     if log.unmatched:
         shown = "; ".join(repr(line[:100]) for line in log.examples)
         result.notes.append(f"{log.unmatched} lines match no pattern, such as {shown}")
@@ -139,10 +151,14 @@ class _Devices:
     by_handle: dict[tuple[str, int], str] = field(default_factory=dict)
     by_port: dict[tuple[str, str], str] = field(default_factory=dict)
     by_usb: dict[tuple[str, str], str] = field(default_factory=dict)
+    named: dict[str, tuple[str, datetime]] = field(default_factory=dict)
+    """By host the device that was named last, and when."""
     awaited: dict[str, tuple[Pattern, datetime, str, int]] = field(default_factory=dict)
     """By host the event whose drive the next line names, with its time, message and row."""
 
-    def learn(self, host: str, groups: dict[str, str]) -> None:
+    def learn(self, host: str, groups: dict[str, str], at: datetime) -> None:
+        if "device" in groups:
+            self.named[host] = groups["device"], at
         if "device" in groups and "address" in groups:
             self.by_address[host, groups["address"]] = groups["device"]
         if "handle" in groups and "address" in groups:
@@ -152,18 +168,23 @@ class _Devices:
         if "usb" in groups and "bus" in groups:
             self.by_usb[host, groups["usb"]] = groups["bus"]
 
-    def device(self, host: str, groups: dict[str, str]) -> str | None:
+    def device(self, host: str, groups: dict[str, str], at: datetime) -> str | None:
+        if "before" in groups:
+            device, named_at = self.named.get(host, (None, at))
+            return drive_of(device) if device and timedelta() <= at - named_at <= NEAR else None
         if "device" in groups:
             return drive_of(groups["device"])
         if "controller" in groups:
             return f"{groups['controller']}n1"
-        if "port" in groups and "address" not in groups:
-            return self.by_address.get((host, self.by_port.get((host, groups["port"]), "")))
+        port = groups.get("link") or groups.get("port")
+        if port and "address" not in groups:
+            return self.by_address.get((host, self.by_port.get((host, port), "")))
         if "usb" in groups:
             bus = self.by_usb.pop((host, groups["usb"]), None)  # what is plugged in there next need be no drive
             addresses = [name for where, name in self.by_address if where == host and name.partition(":")[0] == bus]
             return self.by_address[host, addresses[-1]] if addresses else None
-        address = groups.get("address") or self.by_handle.get((host, int(groups.get("handle", "0"), 16)))
+        address = groups.get("address") or groups.get("lun", "").replace(",", ":")
+        address = address or self.by_handle.get((host, int(groups.get("handle", "0"), 16)))
         return self.by_address.get((host, address)) if address else None
 
 
@@ -173,7 +194,7 @@ class _Log:
 
     year: of its first line, then of the line that was read last (syslog gives none). booted_at: of the machine, UTC. folder: its name.
     `is_collected`: the folder names the host, as `drivetail collect --host` named it, whatever the lines say.
-    `is_tagged`: its lines name their program, so that those of others than the kernel can be left out.
+    `unframed`: how many lines nobody can frame, and the first.
     `events`: drive_id, occurred_at, event_type, detail, row_no; rows are lines of the file. `happened`: the last event of a drive and type.
     """
 
@@ -182,12 +203,12 @@ class _Log:
     booted_at: datetime | None
     folder: str
     is_collected: bool
-    is_tagged: bool = False
     last: datetime | None = None
     devices: _Devices = field(default_factory=_Devices)
     happened: dict[tuple[str, str], datetime] = field(default_factory=dict)
     events: list[tuple[str, datetime, str, str, int]] = field(default_factory=list)
     rejected: list[tuple[int, str, str, str | None]] = field(default_factory=list)
+    unframed: tuple[int, str] | None = None
     repeated: int = 0
     unmatched: int = 0
     examples: list[str] = field(default_factory=list)
@@ -197,28 +218,36 @@ class _Log:
         hints = [pattern.hint for pattern in patterns()]
         done = 0
         for block in text_blocks(path, "lines of a log"):
-            self.is_tagged |= _TAGGED.search(block) is not None
             lines = pl.Series("line", block.decode("utf-8", "replace").removesuffix("\n").split("\n"))
             has_hint = lines.str.contains_any(hints) | lines.str.contains(_AS_NUMBERS)
             if (left := lines.filter(~has_hint & (lines.str.strip_chars() != ""))).len():
                 self.unmatched += left.len()
                 self.examples += left.head(SHOWN_LINES - len(self.examples)).to_list()
             for at in has_hint.arg_true().to_list():
-                self._take(done + at + 1, lines[at])
+                self._take(done + at + 1, lines[at], lines[at - 1] if at else "")
             done += lines.len()
 
-    def _take(self, row: int, line: str) -> None:
-        """One line that has a hint: learn what it names, and take its event."""
+    def _leave(self, line: str) -> None:
+        """Count a line that is no event, and show the first few."""
+        self.unmatched += 1
+        self.examples += [line] if len(self.examples) < SHOWN_LINES else []
+
+    def _take(self, row: int, line: str, before: str) -> None:
+        """One line that has a hint: learn what it names, and take its event. before: the line before it."""
         try:
-            at, host, message = self._framed(line)
+            # a message of several lines has its time in the first
+            is_continued = line.startswith((" ", "\t")) and not line.lstrip().startswith("{")
+            at, host, message = (*self._framed(before)[:2], line) if is_continued else self._framed(line)
         except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
-            reason = "the line has no time that can be read"
+            reason = "neither time nor framing of a logger that is known here"
             if _SPREAD.match(line):
                 reason = "an entry of several lines, as journalctl -o json-pretty, verbose and export write; write it with -o json"
             self.rejected.append((row, reason, "line", line[:SHOWN_VALUE_CHARS]))
+            count, first = self.unframed or (0, line)
+            self.unframed = count + 1, first
             return
         except _NotOfTheKernel:
-            self.unmatched += 1
+            self._leave(line)
             return
         host = self.folder if self.is_collected else host
         message = repeated[1] if (repeated := _REPEATED.search(message)) else message
@@ -230,7 +259,7 @@ class _Log:
                 continue
             if match := pattern.regex.search(message):
                 found = {name: value for name, value in match.groupdict().items() if value}
-                self.devices.learn(host, found)
+                self.devices.learn(host, found, at)
                 named |= found
                 if pattern.event_type:
                     event, groups = pattern, found
@@ -239,20 +268,21 @@ class _Log:
             event, at, message, row = awaited
             groups = named
         elif awaited is not None:
-            self.unmatched += 1
-        if event is None:
+            self._leave(awaited[2])
+        if event is None and named:
             self.unmatched += 1  # it only names a device
+        elif event is None:
+            self._leave(line)
         elif "next" in groups:
             self.devices.awaited[host] = (event, at, message, row)
         else:
             self._happened(event, at, host, groups, message.strip()[:SHOWN_VALUE_CHARS], row, line)
 
     def _happened(self, event: Pattern, at: datetime, host: str, groups: dict[str, str], message: str, row: int, line: str) -> None:
-        device = self.devices.device(host, groups)
-        if (device is None and "usb" in groups) or (device is not None and is_no_drive(device)):
-            # most of what is plugged into USB is no drive; an error of a dm or md device is one of a drive below it
-            self.unmatched += 1
-            self.examples += [line] if len(self.examples) < SHOWN_LINES else []
+        device = self.devices.device(host, groups, at)
+        if (device is None and LOOSE & groups.keys()) or (device is not None and is_no_drive(device)):
+            # an error of a dm or md device is one of a drive below it
+            self._leave(line)
             return
         if device is None or not is_whole_drive(device):
             reason = "no line before it says which device that is" if device is None else "no whole drive"
@@ -260,6 +290,8 @@ class _Log:
             return
         key = (alias_of(host, device), event.event_type)
         before = self.happened.get(key)
+        if before is None and event.what == IO_ERROR:  # its cause was named
+            before = self.happened.get((key[0], "media_error"))
         is_same = before is not None and timedelta() <= at - before <= SAME
         if event.event_type in PLUGS:
             self.happened.pop((key[0], PLUGS[event.event_type == PLUGS[0]]), None)
@@ -282,20 +314,26 @@ class _Log:
                 raise _NotOfTheKernel
             return self._utc(stamp), host, message
         if match := _SHORT_UNIX.match(line):
+            if match[5] is None:
+                raise _NotOfTheKernel
             return _EPOCH + _seconds(match[1], match[2]), match[3], match[4]
         if match := _ISO.match(line):
-            stamp, fraction, offset, host, message = match.groups()
-            if self.is_tagged and host is None:
+            stamp, mark, fraction, offset, host, message = match.groups()
+            if host is None and (_OF_A_PROGRAM if mark != "," else _WROTE_TO_KERNEL).match(message):
                 raise _NotOfTheKernel
+            if host is None and ("T" not in stamp or offset is None):
+                raise ValueError(line)
             offset = "+00:00" if offset in (" UTC", " GMT") else offset or ""
             return self._utc(f"{stamp}.{fraction or 0}{offset}"), host or self.folder, message
         if match := _SYSLOG.match(line):
-            month, day, time, fraction, host, message = match.groups()
-            if self.is_tagged and not message.startswith("kernel: "):
+            month, day, time, fraction, host, message, program = match.groups()
+            if program is None:
                 raise _NotOfTheKernel
             return self.clock.utc(self._with_year(month, day, time) + _seconds("0", fraction or "0")), host, message
         if match := _CTIME.match(line):
             month, day, time, year, message = match.groups()
+            if _WROTE_TO_KERNEL.match(message):
+                raise _NotOfTheKernel
             return self.clock.utc(_local(year, month, day, time)), self.folder, message
         if match := _SINCE_BOOT.match(line):
             if self.booted_at is None:

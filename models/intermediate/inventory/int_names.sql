@@ -25,25 +25,21 @@ sightings as (
     group by alias, source, seen_at
 ),
 
-begun as (
+numbered as (
     select
         *,
-        case when lag(drive_id) over (partition by alias, source order by seen_at) = drive_id then 0 else 1 end as is_beginning
+        row_number() over (partition by alias, source order by seen_at)
+        - row_number() over (partition by alias, source, drive_id order by seen_at) as run_no
     from sightings
-),
-
-numbered as (
-    select *, sum(is_beginning) over (partition by alias, source order by seen_at) as run_no
-    from begun
 ),
 
 runs as (
     select
-        alias, source, run_no, drive_id,
+        alias, source, drive_id,
         min(seen_at) as first_at,
         max(seen_at) as last_at,
-        lead(min(seen_at)) over (partition by alias, source order by run_no) as next_at,
-        lead(drive_id) over (partition by alias, source order by run_no) as next_drive_id
+        lead(min(seen_at)) over (partition by alias, source order by min(seen_at)) as next_at,
+        lead(drive_id) over (partition by alias, source order by min(seen_at)) as next_drive_id
     from numbered
     group by alias, source, run_no, drive_id
 ),
@@ -51,22 +47,22 @@ runs as (
 -- other sources may have seen one of the two drives in between
 passages as (
     select
-        runs.alias, runs.source, runs.run_no,
+        runs.alias, runs.source, runs.first_at,
         max(case when others.drive_id = runs.drive_id then others.seen_at end) as old_at,
         min(case when others.drive_id = runs.next_drive_id then others.seen_at end) as new_at
     from runs
     inner join sightings as others
         on runs.alias = others.alias and others.seen_at > runs.last_at and others.seen_at < runs.next_at
-    group by runs.alias, runs.source, runs.run_no
+    group by runs.alias, runs.source, runs.first_at
 ),
 
 narrowed as (
     select
-        runs.alias, runs.source, runs.run_no, runs.drive_id, runs.first_at, runs.next_drive_id,
+        runs.alias, runs.source, runs.drive_id, runs.first_at,
         case when passages.old_at >= passages.new_at then runs.last_at else coalesce(passages.old_at, runs.last_at) end as last_at,
         case when passages.old_at >= passages.new_at then runs.next_at else coalesce(passages.new_at, runs.next_at) end as next_at
     from runs
-    left join passages on runs.alias = passages.alias and runs.source = passages.source and runs.run_no = passages.run_no
+    left join passages on runs.alias = passages.alias and runs.source = passages.source and runs.first_at = passages.first_at
 ),
 
 cuts as (
@@ -78,18 +74,17 @@ cuts as (
 -- until when a drive bore the name for certain, and from when on the next one did
 passed as (
     select
-        narrowed.alias, narrowed.source, narrowed.run_no, narrowed.drive_id, narrowed.first_at, narrowed.last_at,
+        narrowed.alias, narrowed.source, narrowed.drive_id, narrowed.first_at, narrowed.last_at,
         narrowed.next_at is null as is_last,
         coalesce(min(cuts.cut_at), narrowed.last_at + interval 1 microsecond) as until_at,
         coalesce(max(cuts.cut_at), narrowed.next_at) as next_from_at
     from narrowed
     left join cuts on narrowed.alias = cuts.alias and cuts.cut_at > narrowed.last_at and cuts.cut_at <= narrowed.next_at
-    group by
-        narrowed.alias, narrowed.source, narrowed.run_no, narrowed.drive_id, narrowed.first_at, narrowed.last_at, narrowed.next_at
+    group by narrowed.alias, narrowed.source, narrowed.drive_id, narrowed.first_at, narrowed.last_at, narrowed.next_at
 ),
 
 placed as (
-    select *, coalesce(lag(next_from_at) over (partition by alias, source order by run_no), first_at) as from_at
+    select *, coalesce(lag(next_from_at) over (partition by alias, source order by first_at), first_at) as from_at
     from passed
 ),
 
