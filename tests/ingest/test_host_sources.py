@@ -684,6 +684,7 @@ def cuts(warehouse: Warehouse) -> list[tuple[str, float]]:
 
 
 EVERY_MINUTE = [(minute, {"sda": 100 + minute, "sdb": 100 + minute}) for minute in range(-20, 41)]
+BOTH_CUT = [(f"web1/{device}", minute) for device in ("sda", "sdb") for minute in (9, 12)]
 REMADE = [(minute, {"sda": minute, "sdb": 100 + minute}) for minute in range(41)]
 
 
@@ -698,7 +699,7 @@ REMADE = [(minute, {"sda": minute, "sdb": 100 + minute}) for minute in range(41)
         ([*((n, {"sdb": 90 + n}) for n in range(-20, 0)), *((n, {"sda": 100 + n}) for n in range(41))], [(0, None, 40)], []),
         # one look is missing, then two
         (EVERY_MINUTE[:30] + EVERY_MINUTE[31:], [(None, None, 60)], []),
-        (EVERY_MINUTE[:30] + EVERY_MINUTE[32:], [(None, 9, 29), (9, 12, 3), (12, None, 28)], [(f"web1/{d}", n) for d in ("sda", "sdb") for n in (9, 12)]),
+        (EVERY_MINUTE[:30] + EVERY_MINUTE[32:], [(None, 9, 29), (9, 12, 3), (12, None, 28)], BOTH_CUT),
         # a fall beside the end of the hour, the last thing that is seen of it, cuts there
         (EVERY_MINUTE[:60] + REMADE[40:], [(None, 39, 59)], [("web1/sda", 40)]),
         # looks every five minutes, for some time every minute
