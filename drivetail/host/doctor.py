@@ -67,7 +67,7 @@ def inventory_of(warehouse: Warehouse) -> Inventory:
     held = [row for row in drives if row["raid_group_id"] and not row["is_group_guessed"] and row["valid_to"] is None]
     return Inventory(
         {row["drive_id"]: row["raid_group_id"] for row in held},
-        {row["alias"]: row["drive_id"] for row in aliases if row["valid_to"] is None},
+        {row["alias"]: row["drive_id"] for row in aliases if row["valid_to"] is None and row["drive_id"]},
         {row["drive_id"]: row["raid_group_id"] for row in held if row["source"] == "mapping"},
         {row["drive_id"]: row["kind"] for row in drives if row["kind"]},
     )

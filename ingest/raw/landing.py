@@ -214,7 +214,9 @@ class Landing:
             broken = broken.select(pl.exclude("samples").repeat_by("samples").list.explode())
             seen = [pl.read_parquet(part.path, columns=["drive_id"], glob=False)["drive_id"] for part in self.staged.parts]
             names = pl.concat([pl.Series("drive_id", [], pl.String()), *seen]).unique()
-            serials = [rows.filter(pl.col("alias").is_in(names.implode()))["drive_id"] for rows in self.tables["drive_aliases"]]
+            serials = [
+                rows.filter(pl.col("alias").is_in(names.implode()))["drive_id"].drop_nulls() for rows in self.tables["drive_aliases"]
+            ]
             drives = pl.concat([names, *serials]).unique().implode()
             self.tables["drives"] = [rows.filter(pl.col("drive_id").is_in(drives)) for rows in self.tables["drives"]]
         self.turn_away(broken)

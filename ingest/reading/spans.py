@@ -15,7 +15,12 @@ MOST_REACH_US = HOUR_US // 4
 
 
 def with_spans(
-    steps: pl.DataFrame, place: list[str], is_cut: pl.Expr | None = None, is_gap: pl.Expr | None = None, part_us: int = HOUR_US
+    steps: pl.DataFrame,
+    place: list[str],
+    is_cut: pl.Expr | None = None,
+    is_gap: pl.Expr | None = None,
+    is_whole: pl.Expr | None = None,
+    part_us: int = HOUR_US,
 ) -> pl.DataFrame:
     """Increments in order of `ends_us` (columns `place`, `begins_us`, `ends_us`, `hour`, counted from 1970) with the span that each is of.
 
@@ -24,14 +29,18 @@ def with_spans(
     where the next increment does not begin with its end, or `is_cut` (a drive or counter began anew with it), and on both sides of an
     increment that `is_long` or `is_gap`: nobody saw what happened in it.
 
+    is_whole: of an increment over which the device was seen all the time; it says nothing of how long one usually is.
+
     part_us: of parts of an hour, which `hour` counts then; their times are null but at a break, as the next delivery may fill them.
     """
     begins, ends, hour = pl.col("begins_us"), pl.col("ends_us"), pl.col("hour")
     of_part, of_span = [*place, "hour"], [*place, "hour", "span_no"]
     length = ends - begins
-    before = length.rolling_median(NEAR, min_samples=1).shift(1).over(place)
-    after = length.reverse().rolling_median(NEAR, min_samples=1).shift(1).reverse().over(place)
-    steps = steps.with_columns(pl.max_horizontal(before, after).fill_null(length).alias("usual_us"))
+    looked = length if is_whole is None else pl.when(~is_whole).then(length)
+    before = looked.rolling_median(NEAR, min_samples=1).shift(1).over(place)
+    after = looked.reverse().rolling_median(NEAR, min_samples=1).shift(1).reverse().over(place)
+    usual = pl.max_horizontal(before, after).fill_null(length)
+    steps = steps.with_columns((usual if is_whole is None else pl.when(is_whole).then(length).otherwise(usual)).alias("usual_us"))
     gap = (pl.col("is_long") | is_gap if is_gap is not None else pl.col("is_long")).fill_null(False)
     steps = steps.with_columns((length > GAP * pl.col("usual_us")).alias("is_long")).with_columns(gap.alias("is_alone"))
     breaks = [begins != ends.shift(1).over(place), pl.col("is_alone"), pl.col("is_alone").shift(1).over(place)]

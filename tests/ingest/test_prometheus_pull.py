@@ -88,20 +88,24 @@ def drive_hours(readings: pl.DataFrame) -> pl.DataFrame:
     carried = [pl.lit(False).alias("is_carried"), pl.lit(None, pl.Datetime("us")).alias("since")]
     rolled = roll_up(numbered.with_columns(carried))
     asked = pl.col("hour_utc").is_between(START, START + timedelta(hours=HOURS), closed="left")
-    return named(rolled.drive_hours.filter(asked), rolled.aliases).drop("file_no", "row_no").sort("hour_utc", "drive_id")
+    return named(rolled.drive_hours.filter(asked), rolled.aliases).drop("file_no", "row_no").sort("hour_utc", "drive_id", "collected_at")
 
 
 def named(hours: pl.DataFrame, aliases: pl.DataFrame) -> pl.DataFrame:
-    """Drive-hours under the serial that a period of their HOST/DEVICE names, as models look it up; `seen_as` is that name.
+    """Drive-hours under the serial that their HOST/DEVICE named last at the end of their span; `seen_as` is that name.
 
     A serial that two of them claim for the same hour without a world wide name is none's.
     """
+    aliases = aliases.filter(pl.col("drive_id").is_not_null())
     wide = aliases.filter(pl.col("alias").str.starts_with("wwn:"))["drive_id"].unique()
     shared = aliases.filter(~pl.col("drive_id").is_in(wide.implode())).group_by("drive_id", "valid_from").agg(pl.col("alias").n_unique())
     aliases = aliases.join(shared.filter(pl.col("alias") > 1), on=["drive_id", "valid_from"], how="anti")
-    hours = hours.with_columns(pl.col("drive_id").alias("seen_as")).sort("hour_utc")
-    serials = aliases.select(pl.col("alias").alias("seen_as"), pl.col("drive_id").alias("serial"), pl.col("valid_from").alias("hour_utc"))
-    found = hours.join_asof(serials.sort("hour_utc"), on="hour_utc", by="seen_as", strategy="backward", check_sortedness=False)
+    hours = hours.with_columns(pl.col("drive_id").alias("seen_as")).sort("collected_at")
+    serials = aliases.select(
+        pl.col("alias").alias("seen_as"), pl.col("drive_id").alias("serial"), pl.col("valid_from").alias("collected_at")
+    )
+    by = {"on": "collected_at", "by": "seen_as", "strategy": "backward", "check_sortedness": False}
+    found = hours.join_asof(serials.sort("collected_at"), **by)  # type: ignore[arg-type]
     return found.with_columns(pl.coalesce("serial", "drive_id").alias("drive_id")).drop("serial")
 
 
@@ -145,7 +149,7 @@ def awkward_fleet(seed: int) -> Series:
     fleet |= drive("nameless", "vda", scrapes, draw)
     for replica in "ab":  # two Prometheus servers behind one address, a few seconds apart
         fleet |= drive("watched", "sda", every(60, ord(replica) % 7), draw, "W0", replica=replica)
-    fleet |= drive("rare", "sda", every(900, 31), draw, "R0")  # scraped so rarely that no hour begins with a scrape
+    fleet |= drive("rare", "sda", every(900, 31, HOURS - 0.1, 0.0), draw, "R0")  # scraped so rarely that no hour begins with a scrape
     return fleet
 
 

@@ -43,7 +43,7 @@ def unknown_rows(rows: pl.DataFrame, record_kind: str, landing: Landing) -> pl.D
         *(pl.col(column).eq_missing(pl.col(f"{column}_stored")) for column in says),
     )
     seen = _seen(same, landing)
-    begun = [same.with_columns((pl.col("valid_from") - back).alias("hour_utc")) for back in (HOUR, timedelta())]
+    begun = [same.with_columns((pl.col("valid_from").dt.truncate("1h") - back).alias("hour_utc")) for back in (HOUR, timedelta())]
     known = pl.concat(begun).join(seen, left_on=["seen_as", "hour_utc"], right_on=["drive_id", "hour_utc"], how="semi")["number"]
     return rows.filter(~pl.int_range(pl.len()).is_in(known.implode()))
 
@@ -59,7 +59,8 @@ def _stored(record_kind: str, landing: Landing, rows: pl.DataFrame, columns: lis
 
 def _seen(rows: pl.DataFrame, landing: Landing) -> pl.DataFrame:
     """The drive-hours (drive_id, hour_utc) of this source in the hours where records begin, and in those before."""
-    hours = pl.concat([rows["valid_from"] - HOUR, rows["valid_from"]]).unique().sort().to_list()
+    begun = rows["valid_from"].dt.truncate("1h")
+    hours = pl.concat([begun - HOUR, begun]).unique().sort().to_list()
     paths: list[Path] = []
     if hours:
         first, last = hours[0], hours[-1]

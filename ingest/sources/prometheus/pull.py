@@ -24,7 +24,7 @@ from ingest.sources.prometheus.client import Client, PrometheusError, Series, To
 from ingest.sources.prometheus.health import METRICS as HEALTH
 from ingest.sources.prometheus.health import Point
 from ingest.sources.prometheus.readings import COUNTERS, LOOKBACK_US, READING, named_hosts
-from ingest.sources.prometheus.text import INFO, MEMBER, Labels, identities, located_by, memberships, with_identity
+from ingest.sources.prometheus.text import INFO, MEMBER, Labels, identities, located_by, memberships, path_of_counters, with_identity
 
 HOUR = 3600
 HISTOGRAM = "ebpf_exporter_bio_latency_seconds_bucket"
@@ -154,15 +154,24 @@ def _pull(client: Client, selection: Selection, start: int, end: int, step: int)
     points = {what: _points(series, hosts, selection.labels) for what, series in answers.items()}
     infos, members = _described(points["info"], points["member"])
     at_step = _at_steps(points["counters"], points["taken"], infos, members)
-    at_step = at_step.join(_doubtful(points["info"]), on=["host", "device", "seconds"], how="anti")
-    unclear = _unclear(points["scrapes"], points["resets"], at_step, start, step)
+    for doubtful, place in _doubtful(points["info"], at_step):
+        at_step = at_step.join(doubtful, on=[*place, "seconds"], how="anti")
+    clear = _clear(points["scrapes"], points["resets"], at_step, step)
+    unclear = _unclear(points["scrapes"], clear, start)
+    at_step = at_step.join(clear.with_columns(is_clear=True), on=[*_PLACE, "seconds"], how="left", maintain_order="left")
+    at_step = at_step.with_columns(pl.col("is_clear").fill_null(False).alias("is_whole"))
     frames = [at_step.select(*READING)]
     for ends, drives in unclear.partition_by("seconds", as_dict=True).items():
-        frames.append(_every_scrape(client, selection, int(ends[0]), window, drives, hosts))
-    readings = pl.concat(frames).unique([*_PLACE, "at"], keep="first").sort(*_PLACE, "at")
+        frames.append(_every_scrape(client, selection, int(ends[0]), step, drives, hosts))
+    readings = pl.concat(frames).unique([*_PLACE, "at"], keep="first")
     # of what is before the range only the reading that its first increment begins with
-    begin = datetime.fromtimestamp(start, UTC).replace(tzinfo=None)
-    return readings.filter((pl.col("at") > begin) | (pl.col("at").shift(-1).over(*_PLACE) > begin).fill_null(True))
+    return _since(readings, start)
+
+
+def _since(readings: pl.DataFrame, unix: int) -> pl.DataFrame:
+    """The readings after an instant, and the last of each path up to it."""
+    begin = datetime.fromtimestamp(unix, UTC).replace(tzinfo=None)
+    return readings.sort(*_PLACE, "at").filter((pl.col("at") > begin) | (pl.col("at").shift(-1).over(*_PLACE) > begin).fill_null(True))
 
 
 def _each_once(series: list[Series]) -> list[Series]:
@@ -223,24 +232,38 @@ def _at_steps(counters: pl.DataFrame, taken: pl.DataFrame, infos: pl.DataFrame, 
     return readings.with_columns(micros["scraped"].alias("at")).select(*READING, "seconds")
 
 
-def _doubtful(infos: pl.DataFrame) -> pl.DataFrame:
-    """Full steps at which a server without marks of staleness still names the drive that was in a place and already the one that is."""
-    serials = infos.group_by("host", "device", "seconds").agg(pl.col("labels").str.json_path_match("$.serial").n_unique().alias("serials"))
-    return serials.filter(pl.col("serials") > 1)
+def _doubtful(infos: pl.DataFrame, at_step: pl.DataFrame) -> list[tuple[pl.DataFrame, list[str]]]:
+    """Full steps at which a server without marks of staleness still names the drive that was in a place and already the one that is; and
+    the columns of the place: with the path, where counters have it.
+    """
+    paths = {path: path_of_counters(path) for path in infos["path"].unique()}
+    serial = pl.col("labels").str.json_path_match("$.serial")
+    serials = infos.with_columns(pl.col("path").replace_strict(paths, return_dtype=pl.String()), serial.alias("serial"))
+    several = serials.group_by(*_PLACE, "seconds").agg(pl.col("serial").n_unique()).filter(pl.col("serial") > 1)
+    of_paths = several.join(at_step, on=list(_PLACE), how="semi")
+    return [(of_paths, list(_PLACE)), (several.join(of_paths, on=list(_PLACE), how="anti"), ["host", "device"])]
 
 
-def _unclear(scrapes: pl.DataFrame, resets: pl.DataFrame, at_step: pl.DataFrame, start: int, step: int) -> pl.DataFrame:
+def _clear(scrapes: pl.DataFrame, resets: pl.DataFrame, at_step: pl.DataFrame, step: int) -> pl.DataFrame:
+    """The steps (path and `seconds`, the end) of which the readings at both ends say all: no reset, one drive, no gap of scrapes."""
+    count = pl.col("value").cast(pl.Float64, strict=False)
+    full = scrapes.filter(count > count.max().over(list(_PLACE)) - 2).select(*_PLACE, "seconds")
+    ends = at_step.select(*_PLACE, "seconds", "serial", "wwn")
+    both = ends.join(ends.with_columns(pl.col("seconds") + step), on=[*_PLACE, "seconds"])
+    is_one = pl.col("serial").eq_missing("serial_right") & (pl.col("wwn") == pl.col("wwn_right")).fill_null(True)
+    clear = both.filter(is_one).join(full, on=[*_PLACE, "seconds"], how="semi")
+    return clear.join(resets, on=[*_PLACE, "seconds"], how="anti").select(*_PLACE, "seconds")
+
+
+def _unclear(scrapes: pl.DataFrame, clear: pl.DataFrame, start: int) -> pl.DataFrame:
     """The steps to be read scrape by scrape: drive, path, target, and `seconds`, the end of the step."""
     seen = scrapes.filter(pl.col("seconds") > start).select(*_PLACE, "target", "seconds")
-    ends = at_step.select(*_PLACE, "seconds", pl.col("serial"))
-    starts = ends.with_columns(pl.col("seconds") + step)
-    both = ends.join(starts, on=[*_PLACE, "seconds"]).filter(pl.col("serial").eq_missing(pl.col("serial_right")))
-    clear = both.join(resets, on=[*_PLACE, "seconds"], how="anti")
     return seen.join(clear, on=[*_PLACE, "seconds"], how="anti").sort("seconds", *_PLACE)
 
 
-def _every_scrape(client: Client, selection: Selection, end: int, window: int, drives: pl.DataFrame, hosts: dict[str, str]) -> pl.DataFrame:
-    """Every reading of some drives in the step that ends at `end`, and in the minutes before it: `window` seconds."""
+def _every_scrape(client: Client, selection: Selection, end: int, step: int, drives: pl.DataFrame, hosts: dict[str, str]) -> pl.DataFrame:
+    """Every reading of some drives in the step that ends at `end`, and the last one in the minutes before it."""
+    window = LOOKBACK_SECONDS + step
     frames = [pl.DataFrame(schema=READING)]
     targets = drives["target"].unique().sort().to_list()
     for at in range(0, len(targets), HOSTS_AT_ONCE):
@@ -253,5 +276,5 @@ def _every_scrape(client: Client, selection: Selection, end: int, window: int, d
         counters = points.filter(pl.col("metric").is_in(list(COUNTERS))).join(drives, on=list(_PLACE), how="semi")
         instant = pl.col("seconds").mul(1_000_000).round().cast(pl.Int64).cast(pl.Datetime("us"))
         readings = with_identity(_pivoted(counters).with_columns(instant.alias("at")), infos, members)
-        frames.append(readings.select(*READING))
+        frames.append(_since(readings.select(*READING), end - step))
     return pl.concat(frames)

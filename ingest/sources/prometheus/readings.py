@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from ingest.reading.devices import head_of, host_of, is_path
-from ingest.reading.overlap import behind
+from ingest.contract.findings import some_of
+from ingest.reading.devices import head_of, host_of, is_path, is_placeholder
 from ingest.reading.parse import HOUR_US, Check
+from ingest.reading.spans import with_spans
 
 # As far back as Prometheus itself looks for a sample (--query.lookback-delta). An increment that began earlier than this
 # before its hour may belong to hours without a scrape, so it counts for none.
@@ -49,6 +50,8 @@ READING: dict[str, pl.DataType] = {
     "at": pl.Datetime("us"),
     **dict.fromkeys(COUNTERS.values(), pl.Float64()),
     **IDENTITY,
+    # whether the drive was seen all the time since the reading before, though the readings between are not here
+    "is_whole": pl.Boolean(),
 }
 # for a reading that is the last of its path before those that are rolled up: `is_carried`, and of the last of its device since when the
 # drive is what it is; file_no and row_no are those of the reading that showed it first.
@@ -62,7 +65,7 @@ class Rolled:
     `drives` and `aliases` have `seen_as` too, what the drive-hours of the place are named (HOST/DEVICE).
     `samples`: drive-hours' columns by a part of an hour, `hour_utc` being where it begins; null without `--resolution`.
     `behind`: how many readings stand behind each drive-hour (file_no, row_no of the drive-hour; of_file_no, samples). `unused`: readings of
-    another path than the one that counts in its hour (file_no). `last`: the readings that those after them are to follow (CARRIED).
+    times that another path's count for (file_no). `last`: the readings that those after them are to follow (CARRIED).
     """
 
     drive_hours: pl.DataFrame
@@ -104,49 +107,140 @@ def roll_up(readings: pl.DataFrame, sample_seconds: int | None = None) -> Rolled
     sample_seconds: of what drive-hours were made, samples of that length as well.
 
     A counter that falls was reset (a boot, a drive replaced): the increment is left out, and its time not covered. One of time
-    that falls while its I/Os go on has run over its 32 bits. Where several paths watch a drive, the one that covers most
-    of an hour counts for it. A hidden path of a multipath NVMe namespace counts where the head counts no I/O.
+    that falls while its I/Os go on has run over its 32 bits. Where several paths watch a drive, each time counts once, by the one that
+    covers most of the hour. A hidden path of a multipath NVMe namespace counts where the head counts no I/O.
 
-    Hours are named HOST/DEVICE, so that those of two devices never meet; only in an hour in which a place had several drives by serial.
+    Hours are named HOST/DEVICE, so that those of two devices never meet.
     """
     columns = readings.columns
     # a hidden path shares the serial of its head
     readings = readings.with_columns(pl.when(~is_path("device")).then(pl.col("serial")).alias("serial"))
     readings, notes = _with_drive_id(readings.sort(*DRIVE, "at"))
-    before = {name: pl.col(name).shift(1).over(*DRIVE, "drive_id") for name in ("at", *COUNTERS.values())}
+    every = _steps(readings)
+    steps = _each_time_once(every)
+    spans = _in_spans(steps, HOUR_US)
+    kept = spans.filter("counts")
+    hours, of_hidden = _with_hidden(_totals(kept), kept)
+    counts, unused = _behind(every, kept, hours, of_hidden)
+    periods = _periods(readings)
+    samples = None
+    if sample_seconds is not None:
+        samples = _samples(spans, sample_seconds * 1_000_000)
+    last = _last(readings, periods).select(columns)
+    # of a drive that was seen once before another was there is no more to say
+    shown = periods.filter(~is_path("device") & (pl.col("valid_to").is_null() | (pl.col("valid_to") > pl.col("valid_from"))))
+    return Rolled(
+        _records(hours, HOUR_US), _drives(shown), pl.concat([_aliases(shown), _cuts(spans, shown)]), counts, unused, last, samples, notes
+    )
+
+
+def _steps(readings: pl.DataFrame) -> pl.DataFrame:
+    """Readings with what was gained since the one before of their path (`..._more`), from `begins_us` to `ends_us`, and if it `counts`.
+
+    The first of a path that follows another one begins with the last reading of that, and never counts.
+    """
+    before = {name: pl.col(name).shift(1).over(*DRIVE) for name in ("at", "serial", "wwn", *COUNTERS.values())}
     steps = readings.with_columns(
         # an instant on the hour ends the hour before
         ((pl.col("at").to_physical() - 1) // HOUR_US).alias("hour"),
-        (pl.col("at").to_physical() - before["at"].to_physical()).alias("span_us"),
+        before["at"].to_physical().alias("begins_us"),
+        pl.col("at").to_physical().alias("ends_us"),
+        (pl.col("serial").ne_missing(before["serial"]) | (pl.col("wwn") != before["wwn"]).fill_null(False)).alias("is_another"),
         *(_increment(name, before[name]).alias(f"{name}_more") for name in COUNTERS.values()),
     )
-    begins_us = pl.col("at").to_physical() - pl.col("span_us")
-    is_reset = pl.any_horizontal((pl.col(f"{name}_more") < 0).fill_null(False) for name in COUNTERS.values())
-    steps = steps.with_columns(
-        (pl.col("span_us").is_not_null() & ~is_reset & (begins_us > pl.col("hour") * HOUR_US - LOOKBACK_US)).alias("counts"),
-        begins_us.alias("begins_us"),
-        (pl.col("drive_id").n_unique().over("host", "device", "hour") > 1).alias("is_swapped"),
+    fell = pl.any_horizontal((pl.col(f"{name}_more") < 0).fill_null(False) for name in COUNTERS.values())
+    is_near = (pl.col("begins_us") > pl.col("hour") * HOUR_US - LOOKBACK_US).fill_null(False)
+    steps = steps.with_columns(fell.alias("is_reset"), (is_near & ~fell & ~pl.col("is_another")).alias("counts"))
+    if steps.select(*DRIVE).n_unique() == steps.select("host", "device").n_unique():
+        return steps
+    steps = steps.sort("host", "device", "at", "path")
+    place = ["host", "device"]
+    follows = pl.col("begins_us").is_null() & ~pl.col("is_carried") & pl.col("at").shift(1).over(place).is_not_null()
+    behind = pl.any_horizontal(pl.col(name) < pl.col(name).shift(1).over(place) for name in ("reads", "writes"))
+    return steps.with_columns(
+        pl.when(follows).then(pl.col("ends_us").shift(1).over(place)).otherwise("begins_us").alias("begins_us"),
+        pl.when(follows).then(behind).otherwise("is_reset").alias("is_reset"),
+    ).filter(pl.col("begins_us").is_null() | (pl.col("begins_us") < pl.col("ends_us")) | pl.col("is_carried") | ~follows)
+
+
+def _each_time_once(steps: pl.DataFrame) -> pl.DataFrame:
+    """The steps of a device that overlap no other: in each hour those of the path that covers most of it, then what the others add.
+
+    Those that do not count are kept where no other says what happened meanwhile.
+    """
+    steps = steps.filter(pl.col("begins_us").is_not_null())
+    hour = ["host", "device", "hour"]
+    covered = steps.group_by(*hour, "path").agg((pl.col("ends_us") - pl.col("begins_us")).filter(pl.col("counts")).sum().alias("covered"))
+    # of two that watch all the time the same one counts in every hour
+    is_short = pl.col("covered") <= pl.col("covered").max().over(hour) - LOOKBACK_US
+    covered = covered.sort(*hour, is_short, pl.when(is_short).then(-pl.col("covered")), "path").with_columns(
+        pl.int_range(pl.len()).over(hour).alias("rank")
     )
-    hours, paths = _with_paths(_best(_totals(steps.with_columns(pl.col("hour").alias("span")))))
-    place = [*DRIVE, "drive_id", "hour"]
-    used = pl.concat([hours, paths]).rename({"span": "hour"}).select(*place, "file_no", "row_no")
-    counts = behind(steps, used, place)
-    # a path that gave no increment in an hour, such as the first reading of all, is never the one left out
-    unused = steps.filter("counts").join(used, on=place, how="anti").select("file_no")
-    periods = _periods(readings)
-    samples = None if sample_seconds is None else _samples(steps.join(used, on=place, how="semi"), sample_seconds)
-    last = _last(readings, periods).select(columns)
-    shown = periods.filter(~is_path("device"))
-    return Rolled(_records(hours, HOUR_US), _drives(shown), _aliases(shown), counts, unused, last, samples, notes)
+    if not covered["rank"].max() and not _overlapping(steps).height:
+        return steps.sort("host", "device", "ends_us")
+    ranked = steps.join(covered.drop("covered"), on=[*hour, "path"])
+    taken = ranked.clear()
+    for is_counted in (True, False):
+        for rank in range(int(covered["rank"].max() or 0) + 1):  # type: ignore[call-overload]
+            taken = pl.concat([taken, _free(ranked.filter(counts=is_counted, rank=rank), taken)]).sort("host", "device", "ends_us")
+    return taken.drop("rank")
 
 
-def _samples(steps: pl.DataFrame, seconds: int) -> pl.DataFrame:
+def _overlapping(steps: pl.DataFrame) -> pl.DataFrame:
+    """Steps of which more than half is before the end of the one before of their device."""
+    before = pl.col("ends_us").shift(1).over("host", "device")
+    is_within = (before - pl.col("begins_us")) * 2 > pl.col("ends_us") - pl.col("begins_us")
+    return steps.sort("host", "device", "ends_us").filter(is_within)
+
+
+def _free(steps: pl.DataFrame, taken: pl.DataFrame) -> pl.DataFrame:
+    """Steps of one path an hour that overlap none of those taken, nor, where the path changes with the hour, each other."""
+    key = ["host", "device", "path", "ends_us"]
+    steps = steps.join(_overlapping(steps), on=key, how="anti").sort("ends_us")
+    if not taken.height:
+        return steps
+    begun = taken.select("host", "device", pl.col("begins_us").alias("begun_us"), pl.col("ends_us").alias("until_us"))
+    begun = begun.with_columns((pl.col("begun_us") + 1).alias("ends_us")).sort("ends_us")
+    met = steps.join_asof(begun, on="ends_us", by=["host", "device"], strategy="backward", check_sortedness=False)
+    return met.filter((pl.col("until_us") <= pl.col("begins_us")).fill_null(True)).select(steps.columns)
+
+
+def _in_spans(steps: pl.DataFrame, part_us: int) -> pl.DataFrame:
+    """Steps in order of device and time with the span of an hour, or part of it, that each is of; those that do not count are alone."""
+    place = ["host", "device"]
+    changes = pl.col("path") != pl.col("path").shift(1).over(place)
+    is_whole = pl.col("is_whole").fill_null(False) & pl.col("counts")
+    return with_spans(steps, place, is_cut=changes.fill_null(False), is_gap=~pl.col("counts"), is_whole=is_whole, part_us=part_us)
+
+
+def _behind(every: pl.DataFrame, kept: pl.DataFrame, hours: pl.DataFrame, of_hidden: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """How many readings stand behind each drive-hour (`Landing.count_samples`), and the readings of steps that count for none."""
+    key = [*DRIVE, "at"]
+    span = ["host", "device", "hour", "span_no"]
+    rows = ["file_no", "row_no"]
+    own = kept.select(*key, *span[2:]).join(hours.select(*span, *rows), on=span)
+    used = pl.concat([own.select(*key, *rows), of_hidden.select(*key, *rows)])
+    named = every.join(used, on=key, how="left", suffix="_of", maintain_order="left")
+    unused = named.filter(pl.col("counts") & pl.col("row_no_of").is_null()).select("file_no")
+    # a reading that ends no step is behind the one that it begins
+    of = [pl.col(f"{name}_of") for name in rows]
+    hour = [*DRIVE, "hour"]
+    found = named.filter(~pl.col("counts") | pl.col("row_no_of").is_not_null()).sort(*key).with_columns(
+        one.backward_fill().over(hour) for one in of
+    ).with_columns(one.forward_fill().over(hour) for one in of).drop_nulls("row_no_of")  # fmt: skip
+    counted = found.group_by("file_no_of", "row_no_of", "file_no").agg(pl.len().cast(pl.Int64).alias("samples"))
+    return counted.select(
+        pl.col("file_no_of").alias("file_no"), pl.col("row_no_of").alias("row_no"), pl.col("file_no").alias("of_file_no"), "samples"
+    ), unused
+
+
+def _samples(spans: pl.DataFrame, part_us: int) -> pl.DataFrame:
     """The increments that drive-hours are made of, by a part of the hour; one that began before the part before belongs to none."""
-    span_us = seconds * 1_000_000
-    parts = steps.with_columns(((pl.col("at").to_physical() - 1) // span_us).alias("span"))
-    is_near = pl.col("begins_us") > pl.col("span") * span_us - min(span_us, LOOKBACK_US)
-    totals, _ = _with_paths(_totals(parts.filter(is_near)))
-    return _records(totals, span_us)
+    parts = spans.drop("span_no", "is_long", "from_utc", "to_utc").with_columns((pl.col("ends_us") - 1).floordiv(part_us).alias("hour"))
+    is_near = pl.col("begins_us") > pl.col("hour") * part_us - min(part_us, LOOKBACK_US)
+    kept = _in_spans(parts, part_us).filter(pl.col("counts") & is_near)
+    totals, _ = _with_hidden(_totals(kept), kept)
+    return _records(totals, part_us)
 
 
 def _increment(name: str, before: pl.Expr) -> pl.Expr:
@@ -156,129 +250,155 @@ def _increment(name: str, before: pl.Expr) -> pl.Expr:
     since_us, before_us = (pl.col(name) * 1e6).round(), (before * 1e6).round()
     more, ios = since_us - before_us, pl.col(TIMES[name])
     # a time that was past half of what 32 bits hold, and falls although the I/Os did not
-    has_wrapped = (more < 0) & (ios >= ios.shift(1).over(*DRIVE, "drive_id")) & (before_us > WRAP_US / 2) & (before_us <= WRAP_US)
+    has_wrapped = (more < 0) & (ios >= ios.shift(1).over(*DRIVE)) & (before_us > WRAP_US / 2) & (before_us <= WRAP_US)
     return pl.when(has_wrapped).then(more + WRAP_US).otherwise(more)
 
 
 def _with_drive_id(readings: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
-    """Readings with `drive_id`, the serial or else HOST/DEVICE, and `is_alias`.
+    """Readings with `drive_id`, the serial or else HOST/DEVICE, `is_alias`, and `is_wwn_of_none`, a world wide name that names no drive.
 
     A serial that two devices have at the same time names neither: namespaces of one SSD, or a serial that a machine made up. Paths to one
-    drive, of one host and one world wide name, keep it. `serial` stays what a device claims: models judge all that has landed. Devices that
-    swap their names, and may swap them back, have it one after the other.
+    drive, of one host, model and true world wide name, keep it. `serial` stays what a device claims: models judge all that has landed.
+    Devices that swap their names, and may swap them back, have it one after the other.
     """
-    known = readings.filter(pl.col("serial").is_not_null()).sort("host", "device", "at")
-    is_another = pl.any_horizontal(pl.col(name) != pl.col(name).shift(1) for name in ("host", "device", "serial")).fill_null(True)
-    spans = known.group_by("serial", "host", "device", is_another.cum_sum().alias("run")).agg(
-        pl.col("at").min().alias("first"), pl.col("at").max().alias("last"), pl.col("wwn").last()
+    fakes = {name: [one for one in readings[name].drop_nulls().unique() if is_placeholder(one)] for name in ("serial", "wwn")}
+    readings = readings.with_columns(pl.when(~pl.col("serial").is_in(fakes["serial"])).then("serial").alias("serial"))
+    place = ["host", "device"]
+    known = readings.filter(pl.any_horizontal(pl.col("serial", "wwn").is_not_null())).sort(*place, "at")
+    is_another = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in (*place, "serial", "wwn", "model"))
+    runs = known.group_by(*place, "serial", "wwn", "model", (is_another | (pl.int_range(pl.len()) == 0)).cum_sum().alias("run")).agg(
+        pl.col("at").min().alias("first"), pl.col("at").max().alias("last")
     )
-    is_other = (pl.col("host") != pl.col("host_right")) | (pl.col("device") != pl.col("device_right"))
-    is_path_of_one = (pl.col("host") == pl.col("host_right")) & (pl.col("wwn") == pl.col("wwn_right")).fill_null(False)
-    met = spans.join(spans, on="serial").filter(
-        is_other & ~is_path_of_one & (pl.col("first") <= pl.col("last_right")) & (pl.col("first_right") <= pl.col("last"))
+    differs = {name: (pl.col(name) != pl.col(f"{name}_right")).fill_null(False) for name in ("serial", "wwn", "model")}
+    of_several = _at_once(runs, "wwn").filter(differs["serial"] | differs["model"])["wwn"].unique().to_list()
+    is_fake = pl.col("wwn").is_in([*fakes["wwn"], *of_several]).fill_null(False)
+    met = _at_once(runs, "serial").filter(
+        ~((pl.col("host") == pl.col("host_right")) & (pl.col("wwn") == pl.col("wwn_right")).fill_null(False) & ~is_fake & ~differs["model"])
     )
-    shared = met["serial"].unique().sort()
+    why = (
+        pl.when(pl.col("host") != pl.col("host_right")).then(pl.lit("of two hosts"))
+        .when(differs["model"]).then(pl.format("models {} and {}", "model", "model_right"))
+        .when(differs["wwn"]).then(pl.format("world wide names {} and {}", "wwn", "wwn_right"))
+        .when(is_fake).then(pl.format("{} is no true world wide name", "wwn"))
+        .otherwise(pl.lit("without a world wide name of both"))
+    )  # fmt: skip
+    said = pl.format("{} ({}/{} and {}/{}: {})", "serial", "host", "device", "host_right", "device_right", why)
+    told = (
+        met.sort("serial", *place, "host_right", "device_right")
+        .unique("serial", keep="first", maintain_order=True)
+        .select("serial", said=said)
+    )
     alias = pl.concat_str("host", pl.lit("/"), "device")
     # who was named before they met was
-    serial = pl.when(~pl.col("serial").is_in(shared.implode()) | pl.col("is_carried")).then(pl.col("serial"))
-    named = readings.with_columns(pl.coalesce(serial, alias).alias("drive_id"), serial.is_null().alias("is_alias"))
-    if not shared.len():
-        return named, []
-    shown = ", ".join(shared.head(5).to_list()) + (f" and {shared.len() - 5} more" if shared.len() > 5 else "")
-    return named, [f"{shared.len()} serials are shared by several devices at once, so they are not used: {shown}"]
+    serial = pl.when(~pl.col("serial").is_in(told["serial"].implode()) | pl.col("is_carried")).then(pl.col("serial"))
+    named = readings.with_columns(
+        pl.coalesce(serial, alias).alias("drive_id"), serial.is_null().alias("is_alias"), is_fake.alias("is_wwn_of_none")
+    )
+    notes = []
+    if told.height:
+        shown = some_of(told["said"].to_list())
+        notes.append(f"{told.height} serials are shared by several devices at once, so they are not used: {shown}")
+    if fakes["serial"]:
+        shown = some_of(sorted(fakes["serial"]))
+        notes.append(f"{len(fakes['serial'])} serials are what vendors write where there is none, so they are not used: {shown}")
+    return named, notes
+
+
+def _at_once(runs: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Pairs of runs of two devices that bear the same name at the same time."""
+    several = runs.filter(pl.col(name).is_not_null()).filter(pl.struct("host", "device").n_unique().over(name) > 1)
+    other = several.rename({column: f"{column}_right" for column in several.columns if column != name})
+    is_other = (pl.col("host") != pl.col("host_right")) | (pl.col("device") != pl.col("device_right"))
+    return several.join(other, on=name).with_columns(pl.col(name).alias(f"{name}_right")).filter(
+        is_other & (pl.col("first") <= pl.col("last_right")) & (pl.col("first_right") <= pl.col("last"))
+    )  # fmt: skip
 
 
 def _totals(steps: pl.DataFrame) -> pl.DataFrame:
-    """A row per drive, path and `span` with increments; named by its first reading."""
-    return (
-        steps.sort(*DRIVE, "drive_id", "at")
-        .filter("counts")
-        .group_by("drive_id", "is_alias", *DRIVE, "span", maintain_order=True)
-        .agg(
-            *(pl.col(f"{name}_more").sum() for name in NEEDED),
-            # a sum of what is partly unknown is unknown
-            *(
-                pl.when(pl.col(f"{name}_more").is_not_null().all()).then(pl.col(f"{name}_more").sum()).alias(f"{name}_more")
-                for name in COUNTS
-                if name not in NEEDED
-            ),
-            pl.col("span_us").sum(),
-            pl.col("at").max().alias("collected_at"),
-            pl.col("raid_group_id").last(),
-            pl.col("is_swapped").last(),
-            pl.col("file_no").first(),
-            pl.col("row_no").first(),
-        )
+    """A row per device, `hour` and span with increments; named by its first reading."""
+    return steps.group_by("host", "device", "hour", "span_no", maintain_order=True).agg(
+        *_sums(),
+        (pl.col("ends_us") - pl.col("begins_us")).sum().alias("span_us"),
+        pl.col("at").max().alias("collected_at"),
+        pl.col("raid_group_id").last(),
+        pl.col("from_utc", "to_utc", "file_no", "row_no").first(),
     )
 
 
-def _with_paths(totals: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Totals of drives, with the I/Os of the hidden paths of a head that counts none; and those paths' totals, with the head's row."""
-    gained = [f"{name}_more" for name in COUNTERS.values()]
-    place = ["host", "device", "span"]
-    heads, paths = totals.filter(~is_path("device")), totals.filter(is_path("device")).with_columns(head_of("device").alias("head"))
-    idle = heads.filter(pl.col("reads_more") + pl.col("writes_more") == 0).unique(place, keep="last", maintain_order=True)
-    found = paths.join(
-        idle.select(*place, pl.col("file_no").alias("head_file_no"), pl.col("row_no").alias("head_row_no")),
-        left_on=["host", "head", "span"], right_on=place,
-    )  # fmt: skip
-    summed = found.group_by("host", "head", "span").agg(
-        pl.when(pl.col(name).is_not_null().all()).then(pl.col(name).sum()).alias(f"{name}_of_paths") for name in gained
-    )
-    keys = idle.select(*place, "drive_id").join(summed, left_on=place, right_on=["host", "head", "span"])
-    heads = heads.join(keys, on=[*place, "drive_id"], how="left", maintain_order="left").with_columns(
-        pl.coalesce(f"{name}_of_paths", name).alias(name) for name in gained
-    )
-    return heads.select(totals.columns), found.with_columns(file_no="head_file_no", row_no="head_row_no").select(totals.columns)
+def _sums() -> list[pl.Expr]:
+    """Of increments; a sum of what is partly unknown is unknown."""
+    more = {name: pl.col(f"{name}_more") for name in COUNTERS.values()}
+    return [pl.when(one.is_not_null().all()).then(one.sum()).alias(f"{name}_more") for name, one in more.items()]
 
 
-def _best(by_path: pl.DataFrame) -> pl.DataFrame:
-    """The path to a drive that covers most of the span."""
-    best = by_path.sort("drive_id", "span", "span_us", "path", descending=[False, False, True, False])
-    return best.unique(["host", "device", "drive_id", "span"], keep="first", maintain_order=True)
+def _with_hidden(totals: pl.DataFrame, steps: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Totals of drives, with the I/Os of the hidden paths of a head that counts none; and those paths' steps, with the head's row.
+
+    A step of a path is of the span of its head that ends with it, or next.
+    """
+    hidden = steps.filter(is_path("device"))
+    heads = totals.filter(~is_path("device"))
+    if not hidden.height:
+        return heads, hidden
+    place = ["host", "device", "hour"]
+    idle = heads.filter(pl.col("reads_more") + pl.col("writes_more") == 0)
+    spans = heads.select(*place, pl.col("collected_at").alias("at"), "span_no", "file_no", "row_no").sort("at")
+    on_head = hidden.drop("span_no", "file_no", "row_no").with_columns(pl.col("device").alias("hidden"), head_of("device").alias("device"))
+    found = on_head.sort("at").join_asof(spans, on="at", by=place, strategy="forward", check_sortedness=False)
+    found = found.join(idle, on=[*place, "span_no"], how="semi")
+    summed = found.group_by(*place, "span_no").agg(one.name.suffix("_hidden") for one in _sums())
+    heads = heads.join(summed, on=[*place, "span_no"], how="left", maintain_order="left").with_columns(
+        pl.coalesce(f"{name}_more_hidden", f"{name}_more").alias(f"{name}_more") for name in COUNTERS.values()
+    )
+    return heads.select(totals.columns), found.with_columns(pl.col("hidden").alias("device"))
 
 
 def _records(totals: pl.DataFrame, span_us: int) -> pl.DataFrame:
     count = {name: pl.col(f"{name}_more").round().cast(pl.Int64) for name in COUNTS}
     latency = {time: pl.when(pl.col(f"{ios}_more") > 0).then(pl.col(f"{time}_more") / pl.col(f"{ios}_more")) for time, ios in TIMES.items()}
-    alias = pl.concat_str("host", pl.lit("/"), "device")
-    return (
-        totals.with_columns(
-            pl.when("is_swapped").then("drive_id").otherwise(alias).alias("drive_id"), ~pl.col("is_swapped") | pl.col("is_alias")
-        )
-        .select(
-            (pl.col("span") * span_us).cast(pl.Datetime("us")).alias("hour_utc"),
-            "drive_id",
-            pl.coalesce("raid_group_id", "host").alias("raid_group_id"),
-            count["reads"].alias("read_ios"),
-            count["writes"].alias("write_ios"),
-            latency["read_seconds"].alias("read_latency_us"),
-            latency["write_seconds"].alias("write_latency_us"),
-            pl.when(pl.col("written_bytes_more").is_not_null()).then(count["read_bytes"]).alias("read_blocks"),
-            pl.when(pl.col("read_bytes_more").is_not_null()).then(count["written_bytes"]).alias("write_blocks"),
-            pl.lit(1, pl.Int64()).alias("block_bytes"),
-            (pl.col("span_us") / span_us).clip(upper_bound=1.0).alias("coverage"),
-            "collected_at",
-            "is_alias",
-            pl.col("raid_group_id").is_null().alias("is_group_guessed"),
-            "file_no",
-            "row_no",
-        )
-        .sort("hour_utc", "drive_id")
-    )
+    return totals.select(
+        (pl.col("hour") * span_us).cast(pl.Datetime("us")).alias("hour_utc"),
+        pl.concat_str("host", pl.lit("/"), "device").alias("drive_id"),
+        pl.coalesce("raid_group_id", "host").alias("raid_group_id"),
+        count["reads"].alias("read_ios"),
+        count["writes"].alias("write_ios"),
+        latency["read_seconds"].alias("read_latency_us"),
+        latency["write_seconds"].alias("write_latency_us"),
+        pl.when(pl.col("written_bytes_more").is_not_null()).then(count["read_bytes"]).alias("read_blocks"),
+        pl.when(pl.col("read_bytes_more").is_not_null()).then(count["written_bytes"]).alias("write_blocks"),
+        pl.lit(1, pl.Int64()).alias("block_bytes"),
+        (pl.col("span_us") / span_us).clip(upper_bound=1.0).alias("coverage"),
+        "collected_at",
+        pl.lit(True).alias("is_alias"),
+        pl.col("raid_group_id").is_null().alias("is_group_guessed"),
+        "from_utc",
+        "to_utc",
+        "file_no",
+        "row_no",
+    ).sort("hour_utc", "drive_id", "collected_at")
 
 
 def _periods(readings: pl.DataFrame) -> pl.DataFrame:
-    """Runs of readings of one device with one identity: the first reading's row, `valid_from`, and `valid_to` where another came."""
+    """Runs of readings of one device with one identity: the first reading's row, `valid_from`, and `valid_to`, the last reading's instant,
+    where another identity came.
+    """
+    place = ["host", "device"]
     facts = ["drive_id", "is_alias", "serial", "wwn", "model", "firmware", "is_rotating", "raid_group_id", "role"]
     # of what is carried the last of a device says who is there
-    ordered = readings.filter(~pl.col("is_carried") | pl.col("since").is_not_null()).sort("host", "device", "at", "path")
-    place = ["host", "device"]
-    changes = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in (*place, *facts))
-    starts = ordered.filter(changes | (pl.int_range(pl.len()) == 0))
-    return starts.with_columns(
-        pl.coalesce("since", pl.col("at").dt.truncate("1h")).alias("valid_from"),
-        pl.col("at").shift(-1).over(place).dt.truncate("1h").alias("valid_to"),
+    ordered = readings.filter(~pl.col("is_carried") | pl.col("since").is_not_null()).sort(*place, "at", "path")
+    several = ordered.group_by(place).agg((pl.col("path").n_unique() > 1).any().alias("several")).filter("several")
+    if several.height:
+        # an exporter that does not know the drive says nothing of it beside one that does
+        knows = pl.col("serial").is_not_null().any()
+        ordered = ordered.filter(~knows.over(place) | knows.over(*DRIVE)).with_columns(
+            pl.col(name).forward_fill().over(*place, "drive_id") for name in ("wwn", "model", "firmware", "is_rotating")
+        )
+    changes = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in (*place, *facts)) | (pl.int_range(pl.len()) == 0)
+    ordered = ordered.with_columns(changes.cum_sum().alias("run"))
+    runs = ordered.group_by("run", maintain_order=True).agg(pl.exclude("run").first(), pl.col("at").last().alias("last_at"))
+    return runs.with_columns(
+        pl.coalesce("since", "at").alias("valid_from"),
+        pl.when(pl.col("at").shift(-1).over(place).is_not_null()).then("last_at").alias("valid_to"),
     )
 
 
@@ -316,12 +436,10 @@ def _drives(periods: pl.DataFrame) -> pl.DataFrame:
 
 def _aliases(periods: pl.DataFrame) -> pl.DataFrame:
     """HOST/DEVICE and wwn:... -> serial, for every period in which the serial is known."""
-    # a drive that was gone within the hour it came in has no hour of its own
-    lasts = pl.col("valid_to").is_null() | (pl.col("valid_to") > pl.col("valid_from"))
-    known = periods.filter(pl.col("serial").is_not_null() & lasts)
+    known = periods.filter(pl.col("serial").is_not_null())
     alias = pl.concat_str("host", pl.lit("/"), "device")
     # two records of a reading: below 0 the second, which another path's may equal while the first is its own
-    names = {1: alias, -1: pl.concat_str(pl.lit("wwn:"), "wwn")}
+    names = {1: alias, -1: pl.concat_str(pl.lit("wwn:"), pl.when(~pl.col("is_wwn_of_none")).then("wwn"))}
     frames = [
         known.select(
             name.alias("alias"),
@@ -335,3 +453,24 @@ def _aliases(periods: pl.DataFrame) -> pl.DataFrame:
         for sign, name in names.items()
     ]
     return pl.concat(frames)
+
+
+def _cuts(spans: pl.DataFrame, periods: pl.DataFrame) -> pl.DataFrame:
+    """Where a device's counters began anew, and both ends of a gap: from there on it has to be seen again who bears its name.
+
+    Where another identity is seen just there, that says it.
+    """
+    seen = periods.select("host", "device", pl.col("valid_from").alias("at"))
+    cuts = spans.filter(~is_path("device") & (pl.col("is_reset") | pl.col("is_long"))).join(seen, on=["host", "device", "at"], how="anti")
+    begins = cuts.filter(~pl.col("is_reset")).with_columns(pl.col("begins_us").cast(pl.Datetime("us")).alias("at"), -pl.col("row_no"))
+    alias = pl.concat_str("host", pl.lit("/"), "device")
+    found = pl.concat([cuts, begins]).select(
+        alias.alias("alias"),
+        pl.lit(None, pl.String()).alias("drive_id"),
+        pl.col("at").alias("valid_from"),
+        pl.lit(None, pl.Datetime("us")).alias("valid_to"),
+        alias.alias("seen_as"),
+        "file_no",
+        "row_no",
+    )
+    return found.unique(["alias", "valid_from"], keep="first", maintain_order=True)

@@ -306,8 +306,8 @@ def _side_by_side(counters: pl.DataFrame) -> pl.DataFrame:
 
 
 def _last(said: pl.DataFrame) -> pl.DataFrame:
-    """The last facts of each drive."""
-    return said.sort("at").unique(["host", "device"], keep="last", maintain_order=True)
+    """The last facts of each drive by each path."""
+    return said.sort("at").unique(PLACE[:-1], keep="last", maintain_order=True)
 
 
 def located_by(
@@ -326,7 +326,7 @@ def located_by(
 
 
 def identities(lines: pl.DataFrame, read: dict[str, dict[str, str]]) -> pl.DataFrame:
-    """`node_disk_info`: host, device, at, serial, wwn, model, firmware, is_rotating; what is empty is null."""
+    """`node_disk_info`: host, device, path, at, serial, wwn, model, firmware, is_rotating; what is empty is null."""
     names = {"serial": "serial", "wwn": "wwn", "model": "model", "firmware": "revision", "rotational": "rotational"}
     said = _said(lines, read, tuple(names), lambda _, device, labels: (device, *(labels.get(name) or None for name in names.values())))
     return said.with_columns(
@@ -337,7 +337,8 @@ def identities(lines: pl.DataFrame, read: dict[str, dict[str, str]]) -> pl.DataF
 
 
 def memberships(lines: pl.DataFrame, read: dict[str, dict[str, str]]) -> pl.DataFrame:
-    """`drivetail_md_member`: host, device, at, raid_group_id (the array's UUID, else host and name), role, member_serial, member_model.
+    """`drivetail_md_member`: host, device, path, at, raid_group_id (the array's UUID, else host and name), role, member_serial,
+    member_model.
 
     A role that is a place in the array is that of a data drive: md rotates parity. What is empty is null.
     """
@@ -357,31 +358,52 @@ def _said(
     names: tuple[str, ...],
     say: Callable[[str, str | None, dict[str, str]], tuple[str | None, ...]],
 ) -> pl.DataFrame:
-    """host, device, at, and what labels say: (device, names) by host, device and labels; asked once a series, not once a sample."""
-    place = ["host", "device", "labels"]
+    """host, device, path (that of the drive's counters), at, and what labels say: (device, names) by host, device and labels; asked once
+    a series, not once a sample.
+    """
+    place = [*PLACE[:-1], "labels"]
     series = lines.select(place).unique(maintain_order=True)
     described = pl.DataFrame(
-        [say(host, device, read[text]) for host, device, text in series.iter_rows()],
-        schema=dict.fromkeys(("drive", *names), pl.String()),
+        [(path_of_counters(path), *say(host, device, read[text])) for host, device, path, text in series.iter_rows()],
+        schema=dict.fromkeys(("counted", "drive", *names), pl.String()),
         orient="row",
     )
     by_series = pl.concat([series, described], how="horizontal")
     said = lines.select(*place, "at").join(by_series, on=place, nulls_equal=True, maintain_order="left")
-    said = said.select("host", pl.col("drive").alias("device"), "at", *names)
-    return said.unique(["host", "device", "at"], keep="first", maintain_order=True)
+    said = said.select("host", pl.col("drive").alias("device"), pl.col("counted").alias("path"), "at", *names)
+    return said.unique(PLACE, keep="first", maintain_order=True)
+
+
+_OF_DRIVE = ("serial", "wwn", "model", "revision", "rotational", "path", "major", "minor", "md", "uuid", "role")
+
+
+def path_of_counters(path: str | None) -> str:
+    """The path of the counters that one exporter shows beside what it says of a drive: without the labels that say it."""
+    labels = {name: value for name, value in json.loads(path or "{}").items() if name not in _OF_DRIVE}
+    return json.dumps(labels) if labels else ""
 
 
 _SAYS = {INFO: identities, MEMBER: memberships}
 
 
 def with_identity(readings: pl.DataFrame, infos: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
-    """Readings with the last identity and membership of the drive at or before their time (IDENTITY)."""
+    """Readings with the last identity and membership of the drive at or before their time (IDENTITY): by the exporter of the counters,
+    else by another of the host.
+    """
     readings = readings.sort("at", maintain_order=True)
     for said in (infos, members):
-        readings = readings.join_asof(said.sort("at"), on="at", by=["host", "device"], strategy="backward", check_sortedness=False)
+        said = said.sort("at")
+        own = said.select(PLACE[:-1]).unique()
+        parts = []
+        for how, by in (("semi", PLACE[:-1]), ("anti", PLACE[:2])):
+            some = readings.join(own, on=PLACE[:-1], how=how, maintain_order="left")  # type: ignore[arg-type]
+            known = said if how == "semi" else said.drop("path")
+            parts.append(some.join_asof(known, on="at", by=by, strategy="backward", check_sortedness=False))
+        readings = pl.concat(parts).sort("at", maintain_order=True)
     return readings.with_columns(
         pl.coalesce("told_group", "raid_group_id").alias("raid_group_id"),
         # node_exporter before 1.4 says of a drive only that it is there
         pl.coalesce("serial", "member_serial").alias("serial"),
         pl.coalesce("model", "member_model").alias("model"),
+        pl.lit(False).alias("is_whole"),
     ).with_columns(pl.col(name).cast(dtype) for name, dtype in IDENTITY.items())
