@@ -204,9 +204,7 @@ def test_two_devices_are_one_drive_only_with_one_serial_number(
     devices: str, ids: str, drive: str | None, reason: str | None, warehouse: Warehouse
 ) -> None:
     osd = metadata(2, bluestore_bdev_devices=devices, device_ids=ids)
-    summary = land(
-        warehouse, {0: [[osd, metadata(9, device="sdz")]], **every(5, [perf(o2=1, o9=1)], 600)} | {0: [[osd, metadata(9, device="sdz")]]}
-    )
+    summary = land(warehouse, every(5, [perf(o2=1, o9=1)], 600) | {0: [[osd, metadata(9, device="sdz")]]})
     assert {row["reason"] for row in summary.rejected if row["column"] == "id"} == ({reason} if reason else set())
     assert warehouse.live()["drive_id"].unique().sort().to_list() == sorted(filter(None, (drive, "h1/sdz")))
 
@@ -404,9 +402,7 @@ def test_two_calls_for_two_clusters_name_them_by_what_they_match(warehouse: Ware
 
 def test_clusters_that_no_lasting_label_tells_apart_are_refused(warehouse: Warehouse) -> None:
     series = together(*(exported(0, f"k{name}", "sda", f"S{name}", 8, instance=f"mgr-{name}:9283") for name in "ab"))
-    with pytest.raises(
-        IngestError, match=r"osd.0 is on ka and on kb at once|osd.0 is on ka and kb at once.*--match 'instance=\"mgr-a:9283\"'"
-    ):
+    with pytest.raises(IngestError, match=r"osd.0 is on ka and kb at once.*--match 'instance=\"mgr-a:9283\"'"):
         pull(warehouse, series)
 
 
