@@ -254,7 +254,8 @@ def test_a_resilver_is_of_the_vdev_that_it_fills(scan: str, rows: Rows, working:
 
 def test_what_influx_says_of_a_resilver_counts_where_no_status_says_more(warehouse: Warehouse) -> None:
     def points(at: int) -> str:
-        of = [f"zpool_stats,name=tank,state=ONLINE,path=/dev/sd{'ab'[n]},vdev=root/raidz-{n}/disk-0 read_bytes=0u {at}" for n in (0, 1)]
+        drive = "zpool_stats,name=tank,state=ONLINE,path=/dev/sd{},vdev=root/raidz-{}/disk-0 read_bytes=0u,write_bytes=0u {}"
+        of = [drive.format("ab"[n], n, at) for n in (0, 1)]
         return "\n".join([f"zpool_scan_stats,function=resilver,name=tank,state=scanning end_ts=0u {at}", *of])
 
     files = {"web1/zpool.lp": points(TS * 10**9), "web2/zpool.lp": points(TS * 10**9 + 1)}
@@ -288,7 +289,7 @@ def test_drives_that_replace_each_other_are_one_place_of_a_mirror(rows: Rows, gr
         above[depth - 1 :] = [name]
         if name.startswith("sd"):
             vdev = "/".join(["root", *above[:-1], "disk-0"])
-            points.append(f"zpool_stats,name=tank,state=ONLINE,path=/dev/{name},vdev={vdev} read_bytes=0u {TS * 10**9}")
+            points.append(f"zpool_stats,name=tank,state=ONLINE,path=/dev/{name},vdev={vdev} read_bytes=0u,write_bytes=0u {TS * 10**9}")
     warehouse.land("zfs", {"web1/zpool.lp": "\n".join(points)})
     assert {found for (found,) in warehouse.rows("drives", "raid_group_id")} == {group}
 
