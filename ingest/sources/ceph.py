@@ -635,9 +635,10 @@ def _apart(url: str, found: Found) -> tuple[tuple[str, ...], list[str]]:
             if lasting == also:
                 differs = [name for name in sorted(target) if one.get(name) != other.get(name)]
                 how = f"--match '{differs[0]}=\"{one.get(differs[0], '')}\"'" if differs else "--match, by a label that each job sets"
+                places = " and ".join("/".join(_place(each.labels)[:2]) for each in both)
                 raise IngestError(
-                    f"{url}: osd.{osd} is on {' and '.join('/'.join(_place(each.labels)[:2]) for each in both)} at once, so there are several "
-                    f"clusters, and no label tells them apart for good; call once for each with {how}"
+                    f"{url}: osd.{osd} is on {places} at once, so there are several clusters, and no label tells them apart for good; "
+                    f"call once for each with {how}"
                 )
             pairs.append((lasting, also))
     if not pairs:
