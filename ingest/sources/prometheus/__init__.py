@@ -25,8 +25,9 @@ from ingest.contract.errors import IngestError, UnreadableFile
 from ingest.contract.values import utc_now
 from ingest.raw.staging import write_parquet
 from ingest.reading.batches import Batch, batch_of
-from ingest.reading.files import FileResult, SourceFile, named
-from ingest.reading.histograms import drive_latencies
+from ingest.reading.files import FileResult, SourceFile
+from ingest.reading.files import named as files_named
+from ingest.reading.histograms import BUCKET, drive_latencies
 from ingest.reading.overlap import each_once, take_back
 from ingest.reading.parse import completed, split
 from ingest.reading.readers import RawChunk
@@ -36,10 +37,11 @@ from ingest.sources import SOURCES
 from ingest.sources.prometheus.client import Client, PrometheusError, server_url
 from ingest.sources.prometheus.health import Point, health_of
 from ingest.sources.prometheus.known import unknown_rows
+from ingest.sources.prometheus.paths import CONTRADICTION, Naming, contradictions, named, naming_of, with_names
 from ingest.sources.prometheus.pull import HOUR, Selection, chunks, pull, pull_health, pull_latencies
 from ingest.sources.prometheus.readings import CARRIED, READING, Rolled, checks, roll_up
 from ingest.sources.prometheus.text import EXPECTED as EXPECTED_TEXT
-from ingest.sources.prometheus.text import PLACE, Labels, SampleFile, Samples, read_samples, spans_of
+from ingest.sources.prometheus.text import PLACE, Labels, SampleFile, Samples, is_watched_twice, read_samples, spans_of
 
 if TYPE_CHECKING:
     from ingest.raw.landing import Landing
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
 PULLED, TEXT = "readings", "samples"
 SUFFIXES = (".prom", ".txt", ".om", ".openmetrics", ".dump")
 EXPECTED = f"the address of a server (http://prometheus:9090), or files *{', *'.join(SUFFIXES)}, also .gz or .zst, with {EXPECTED_TEXT}"
-recognise = named(TEXT, rf".*({'|'.join(map(re.escape, SUFFIXES))})(\.gz|\.zst)?")
+recognise = files_named(TEXT, rf".*({'|'.join(map(re.escape, SUFFIXES))})(\.gz|\.zst)?")
 DEFAULT_HOURS = 24
 ABANDONED_SECONDS = 24 * 3600
 """After which half a piece is of a call that was killed."""
@@ -186,31 +188,54 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     """Roll the readings up and stage drive-hours, inventory and aliases.
 
     Counts are readings: one scrape of one drive. Files of samples belong together, so that a scrape in one file
-    follows that in another, and are taken some days at a time; each piece of a pull stands alone.
+    follows that in another, and are taken some days at a time; each piece of a pull stands alone. Hosts have one name throughout.
     """
-    together = [(result, samples) for result, samples in landing.read_each(files, partial(_read, landing)) if samples is not None]
+    naming, notes = naming_of(_contradictions(file) for file in files if file.record_kind == PULLED)
+    read = partial(_read, landing, naming)
+    together = [(result, samples) for result, samples in landing.read_each(files, read) if samples is not None]
     before = pl.DataFrame(schema=_NUMBERED)
-    spans = spans_of([file for _, file in together])
-    for found in zip(*(file.pieces(spans) for _, file in together), strict=True):
+    series = [file for _, file in together]
+    spans = spans_of(series)
+    if is_watched_twice(series):
+        days = zip(*(file.pieces(spans) for file in series), strict=True)
+        naming, notes = naming_of(contradictions(pl.concat([samples.readings for samples in found])) for found in days)
+    for found in zip(*(file.pieces(spans) for file in series), strict=True):
         readings = [_counted(samples, landing, result) for (result, _), samples in zip(together, found, strict=True)]
         once = each_once(pl.concat(readings), PLACE, [name for name in READING if name not in PLACE], landing.by_no)
-        before = _stage(pl.concat([before, once]), landing)
+        before = _stage(pl.concat([before, with_names(once, naming)]), landing)
+    for result, file in together:
+        with landing.reading(result):
+            _take_health(file.health_points(), naming, landing, result)
+    if landing.by_no:
+        landing.by_no[max(landing.by_no)].notes += notes
 
 
-def _read(landing: Landing, file: SourceFile, result: FileResult) -> SampleFile | None:
+def _contradictions(file: SourceFile) -> pl.DataFrame:
+    try:
+        return contradictions(pl.read_parquet(file.path, glob=False))
+    except (OSError, pl.exceptions.PolarsError):  # whoever lands it says so
+        return pl.DataFrame(schema=CONTRADICTION)
+
+
+def _read(landing: Landing, naming: Naming, file: SourceFile, result: FileResult) -> SampleFile | None:
     """A file of samples; a piece of a pull is staged at once."""
     if file.record_kind != PULLED:
         return _samples(file, landing, result)
-    _stage(_checked(_pulled(file), landing, result), landing)
-    _take_health(_health_points(file.path.with_suffix(HEALTH_SUFFIX)), landing, result)
+    _stage(with_names(_checked(_pulled(file), landing, result), naming), landing)
+    _take_health(_health_points(file.path.with_suffix(HEALTH_SUFFIX)), naming, landing, result)
     if (latencies := file.path.with_suffix(LATENCIES_SUFFIX)).exists():
-        found = drive_latencies(pl.read_parquet(latencies, glob=False)).drop("file_no")
-        landing.take(Batch("drive_latencies", found, is_beside=True), result)
+        counts = with_names(pl.read_parquet(latencies, glob=False), naming)
+        # what two watch is the same count
+        once = counts.group_by("host", "device", "at", "upper_us", maintain_order=True).agg(
+            pl.exclude("count").first(), pl.col("count").max()
+        )
+        landing.take(Batch("drive_latencies", drive_latencies(once.select(*BUCKET)).drop("file_no"), is_beside=True), result)
     return None
 
 
-def _take_health(points: Iterable[Point], landing: Landing, result: FileResult) -> None:
-    health, contradicted = health_of(points)
+def _take_health(points: Iterable[Point], naming: Naming, landing: Landing, result: FileResult) -> None:
+    by_name = ((named(host, labels, naming.get(host, ())), metric, labels, at, value) for host, metric, labels, at, value in points)
+    health, contradicted = health_of(by_name)
     if contradicted:
         result.notes.append(
             f"{len(contradicted)} readings of health are left out, of which two values were given, such as {contradicted[0]}"
@@ -233,7 +258,6 @@ def _samples(file: SourceFile, landing: Landing, result: FileResult) -> SampleFi
     samples = read_samples(file.path, file.folder, labels_of(landing.options), scratch)
     result.notes += samples.notes
     landing.take(Batch(None, _NOTHING, samples.broken), result)
-    _take_health(samples.health_points(), landing, result)
     return samples
 
 
