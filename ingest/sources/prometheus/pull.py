@@ -102,8 +102,8 @@ def pull_health(client: Client, selection: Selection, at: datetime) -> list[Poin
 
 
 def pull_latencies(client: Client, selection: Selection, first: datetime, end: datetime) -> tuple[pl.DataFrame, int]:
-    """Counts of ebpf_exporter at each full hour of [first, end], UTC, by how long I/Os took (BUCKET and `path`), of all operations; and the number
-    of counts left out, where the count or its bucket is not a number. Raises: PrometheusError.
+    """Counts of ebpf_exporter at each full hour of [first, end], UTC, by how long I/Os took (BUCKET and `path`), of all operations; and the
+    number of counts left out, where the count or its bucket is not a number. Raises: PrometheusError.
     """
     series = _each_once(client.query_range(selection.of([HISTOGRAM]), unix_of(first), unix_of(end), HOUR))
     hosts = named_hosts([one.labels.get(selection.labels.host, "") for one in series])
