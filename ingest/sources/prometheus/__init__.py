@@ -36,8 +36,8 @@ from ingest.reading.text import one_line
 from ingest.sources import SOURCES
 from ingest.sources.prometheus.client import Client, PrometheusError, server_url
 from ingest.sources.prometheus.health import Point, health_of
-from ingest.sources.prometheus.known import unknown_rows
-from ingest.sources.prometheus.paths import CONTRADICTION, Naming, contradictions, named, naming_of, with_names
+from ingest.sources.prometheus.known import hosts_apart, last_sightings, unknown_rows
+from ingest.sources.prometheus.paths import Naming, contradictions, named, naming_of, with_names
 from ingest.sources.prometheus.pull import HOUR, Selection, chunks, pull, pull_health, pull_latencies
 from ingest.sources.prometheus.readings import CARRIED, READING, Rolled, checks, roll_up
 from ingest.sources.prometheus.text import EXPECTED as EXPECTED_TEXT
@@ -150,7 +150,8 @@ def _health_points(path: Path) -> Iterator[Point]:
 
 def spool(warehouse: Path, url: str, options: Mapping[str, Any]) -> Path:
     """Where the pieces of a pull wait until they have landed: a folder per server and selection."""
-    key = json.dumps([url, {name: options.get(name) for name in SOURCES["prometheus"].all_options}], sort_keys=True)
+    asked = {name: options.get(name) for name in SOURCES["prometheus"].all_options}
+    key = json.dumps([url, asked, list(READING)], sort_keys=True)  # another release may keep other columns
     return Path(warehouse) / "pulled" / hashlib.sha256(key.encode()).hexdigest()[:16]
 
 
@@ -190,15 +191,18 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     Counts are readings: one scrape of one drive. Files of samples belong together, so that a scrape in one file
     follows that in another, and are taken some days at a time; each piece of a pull stands alone. Hosts have one name throughout.
     """
-    naming, notes = naming_of(_contradictions(file) for file in files if file.record_kind == PULLED)
+    apart = hosts_apart(landing)
+    pulled = [_looked_through(file) for file in files if file.record_kind == PULLED]
+    naming, notes = naming_of([found for found, _ in pulled], apart, [places for _, places in pulled])
     read = partial(_read, landing, naming)
     together = [(result, samples) for result, samples in landing.read_each(files, read) if samples is not None]
     before = pl.DataFrame(schema=_NUMBERED)
     series = [file for _, file in together]
     spans = spans_of(series)
-    if is_watched_twice(series):
-        days = zip(*(file.pieces(spans) for file in series), strict=True)
-        naming, notes = naming_of(contradictions(pl.concat([samples.readings for samples in found])) for found in days)
+    if series:
+        days = zip(*(file.pieces(spans) for file in series), strict=True) if is_watched_twice(series) else ()
+        found = (contradictions(pl.concat([samples.readings for samples in day])) for day in days)
+        naming, notes = naming_of(found, apart, [file.series.select("host", "path") for file in series])
     for found in zip(*(file.pieces(spans) for file in series), strict=True):
         readings = [_counted(samples, landing, result) for (result, _), samples in zip(together, found, strict=True)]
         once = each_once(pl.concat(readings), PLACE, [name for name in READING if name not in PLACE], landing.by_no)
@@ -210,11 +214,13 @@ def land(files: list[SourceFile], landing: Landing) -> None:
         landing.by_no[max(landing.by_no)].notes += notes
 
 
-def _contradictions(file: SourceFile) -> pl.DataFrame:
+def _looked_through(file: SourceFile) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The contradictions in a piece of a pull, and its places (host, path); none where it cannot be read, which whoever lands it says."""
     try:
-        return contradictions(pl.read_parquet(file.path, glob=False))
-    except (OSError, pl.exceptions.PolarsError):  # whoever lands it says so
-        return pl.DataFrame(schema=CONTRADICTION)
+        readings = pl.read_parquet(file.path, glob=False)
+    except (OSError, pl.exceptions.PolarsError):
+        readings = pl.DataFrame(schema=READING)
+    return contradictions(readings), readings.select("host", "path").unique()
 
 
 def _read(landing: Landing, naming: Naming, file: SourceFile, result: FileResult) -> SampleFile | None:
@@ -289,6 +295,8 @@ def _stage(readings: pl.DataFrame, landing: Landing) -> pl.DataFrame:
     inventory = (("drives", rolled.drives), ("drive_aliases", rolled.aliases))
     for record_kind, rows in inventory:
         news = unknown_rows(completed(rows, record_kind).with_columns(rows["seen_as"]), record_kind, landing)
+        if record_kind == "drive_aliases":
+            news = pl.concat([news, last_sightings(news, landing)])
         # what held at the last reading before this span is said again, and now perhaps how long it did
         landing.withdraw(record_kind, news)
         landing.accept(record_kind, news, None)
