@@ -283,6 +283,17 @@ IDENTITIES: dict[str, tuple[tuple[str, ...], dict[str, str], list[tuple[str, str
         (array(f"md1 : {RAID6}", FOUR), array("md127 : active raid6 sdb2[0] sdc2[1] sdd2[2] sde2[3]", FOUR)),
         dict.fromkeys("abcde", "web1/md1"), [], "md127 has other drives or slots",
     ),
+    "letters changed but one, and renamed": (
+        (array(f"md1 : {RAID6}", FOUR), array("md127 : active raid6 sda2[0] sdf2[1] sdg2[2] sdh2[3]", FOUR)),
+        dict.fromkeys("abcdfgh", "web1/md1"), [], "md127 has other drives or slots",
+    ),
+    "a drive of an array that is gone in a new one": (
+        (
+            array(f"md1 : {RAID6}", FOUR),
+            array("md2 : active raid6 sda2[0] sdf2[1] sdg2[2] sdh2[3] sdi2[4]", FOUR.replace("[4/4] [UUUU]", "[5/5] [UUUUU]")),
+        ),
+        {}, [(f"sd{letter}", "removed") for letter in "abcd"], "",
+    ),
     "letters swapped between arrays of other sizes": (
         (
             array("md0 : active raid1 sda1[0] sdb1[1]") + array("md1 : active raid1 sdc1[0] sdd1[1]", "9 blocks [2/2] [UU]"),
@@ -425,16 +436,17 @@ def test_the_widest_export_counts_and_one_note_misses_sizes(warehouse: Warehouse
     (file,) = warehouse.land("mdadm", {"web1/mdadm": text}).files
     assert set(warehouse.rows("drives", "raid_group_id")) == {(UUID,)}
     assert (file.note or "").startswith("2 drives are in several arrays, such as sda (") and "sizes of some are not known" in str(file.note)
-    # --detail has sizes
+    # --detail has sizes, and the second look that loses one has that of the first
     wide, big = (
         f"/dev/md{n}:\n        Raid Level : raid1\n        {size}\n      Raid Devices : {len(of)}\n             State : clean\n"
         f"   Working Devices : {len(of)}\n              UUID : {uuid}\n    Number   Major   Minor   RaidDevice State\n"
         + "".join(f"       {at}       8       {at}        {at}      active sync   /dev/sd{letter}{n}\n" for at, letter in enumerate(of))
         for n, of, uuid, size in (
-            (1, "abcd", UUID, "Array Size : 8000 (8.19 MB)"), (2, "ab", OTHER_UUID, "Used Dev Size : 90000 (87.89 MiB 92.16 MB)")
+            (1, "abcd", UUID, "Array Size : 8000 (7.81 MiB 8.19 MB)"), (2, "ab", OTHER_UUID, "Used Dev Size : 90000 (87.89 MiB 92.16 MB)")
         )
     )  # fmt: skip
-    warehouse.land("mdadm", {"web2/mdadm": f"TS {TS}\n{wide}{big}"})
+    less = (wide + big).replace("Used Dev Size", "Used")
+    assert warehouse.land("mdadm", {"web2/mdadm": f"TS {TS}\n{wide}{big}TS {TS + 60}\n{less}"}).rows_delivered == 4
     groups = {drive[-1]: group for drive, group in warehouse.rows("drives", "drive_id raid_group_id", host="web2")}
     assert groups == {"a": OTHER_UUID, "b": OTHER_UUID, "c": UUID, "d": UUID}
 
@@ -448,6 +460,11 @@ def test_a_state_that_is_known_says_who_has_left(state: str, warehouse: Warehous
     assert (summary.rows_rejected, summary.files[0].note) == (0, None)
     assert warehouse.rows("drive_events", "drive_id detail") == [("web1/sda", "md: removed")]
     assert warehouse.rows("drives", "drive_id slot", valid_from=AT + timedelta(minutes=10)) == [("web1/sdb", "1")]
+
+
+def test_a_detail_counts_copies() -> None:
+    text = DETAIL.replace("raid6", "raid10").replace("left-symmetric", "near=2, far=2\n        Array Size : 5000000 (4.77 GiB 5.12 GB)")
+    assert [each.member_blocks for each in arrays_of(looks(f"TS {TS}\n{text}")[0], [])] == [5_000_000]
 
 
 def test_a_broken_array_in_the_first_look_has_the_members_that_are_left(warehouse: Warehouse) -> None:
