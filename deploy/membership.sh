@@ -82,9 +82,20 @@ list_arrays() { # the md arrays that run
                 *,replacement,* | *,none) role=spare ;;
                 *) name_role "$level" "$layout" "$width" "$slot" ;;
             esac
+            first_line "$member/size" # KiB
+            printf '%s ' "${line:-0}"
             show "${array##*/}" "${member##*/dev-}" "$uuid" "$role"
         done
     done
+}
+
+keep_largest() { # of series on stdin, each after its KiB: a drive's in the array that has most of its bytes
+    awk -F '"' '{
+            kib = $0 + 0; sub(/^[0-9]* /, ""); line[NR] = $0; md[NR] = $2; drive[NR] = $4
+            sum[$4, $2] += kib
+            if (!($4 in most) || sum[$4, $2] >= sum[$4, most[$4]]) most[$4] = $2
+        }
+        END { for (n = 1; n <= NR; n++) if (md[n] == most[drive[n]] && !shown[line[n]]++) print line[n] }'
 }
 
 list_vdevs() { # ZFS: peers are the drives of a vdev; single drives of a pool are each other's
@@ -108,7 +119,7 @@ list_vdevs() { # ZFS: peers are the drives of a vdev; single drives of a pool ar
 show_all() {
     echo '# HELP drivetail_md_member Drive that a member of an md array or a ZFS vdev is on, 1.'
     echo '# TYPE drivetail_md_member gauge'
-    list_arrays
+    list_arrays | keep_largest
     ! command -v zpool >/dev/null || list_vdevs
 }
 

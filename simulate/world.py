@@ -1,7 +1,7 @@
 """Small worlds with a truth: hosts, drives with known I/O and latency, things that happen to them, and what each source prints of it.
 
-Renderers follow the formats of the tools, not what is read of them. A drive does as many writes as reads, a whole number a second. A read takes
-its `ms`, a write three times that: every source knows them exactly, and I/Os of two drives in one figure show.
+Renderers follow the formats of the tools, not what is read of them. A drive does as many writes as reads, a whole number a second. A read
+takes its `ms`, a write three times that: every source knows them exactly, and I/Os of two drives in one figure show.
 """
 
 from __future__ import annotations

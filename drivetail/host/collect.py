@@ -29,7 +29,7 @@ from ingest.raw.durable import put_folder, replace_file
 from ingest.reading.devices import is_whole_drive
 from ingest.reading.hosts import Look, drive_device, looks
 from ingest.sources.diskstats import BOOT, cuts_in
-from ingest.sources.mdadm import Array, arrays_of, to_compare
+from ingest.sources.mdadm import Array, arrays_of, largest, to_compare
 
 TIMEOUT_SECONDS = 60
 LSBLK = ("lsblk", "--json", "--bytes", "-d", "-o", "NAME,TYPE,SERIAL,WWN,MODEL,REV,VENDOR,SIZE,ROTA,TRAN")
@@ -290,11 +290,19 @@ class Collector:
             "# HELP drivetail_md_member Drive that a member of an md array or a ZFS vdev is on, 1.",
             "# TYPE drivetail_md_member gauge",
         ]
-        for array in self.arrays():
+        arrays = self.arrays()
+        places: dict[str, dict[str, list[Array]]] = {}
+        for array in arrays:
+            for member in array.members:
+                if not member.is_failed:
+                    places.setdefault(drive_device(member.device), {}).setdefault(array.name, []).append(array)
+        for array in arrays:
             export = self._export(array.name)
             known = next(iter(arrays_of(looks(f"TS 0\n{export}")[0], [])), array) if export else array
             known.layout, known.width = known.layout or array.layout, known.width or array.width
             for device, role in sorted({(drive_device(m.device), known.role(m)) for m in known.members if not m.is_failed}):
+                if array.name != largest(places.get(device, {array.name: [array]})):
+                    continue
                 says = devices.get(device, {})
                 labels = {"md": array.name, "device": device, "uuid": known.uuid or "", "role": role}
                 labels |= {name: re.sub(r'(["\\])', r"\\\1", str(says.get(name) or "").strip()) for name in ("serial", "model")}

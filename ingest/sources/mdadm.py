@@ -2,15 +2,15 @@
 
 Reads `mdadm --detail --export`, plain `mdadm --detail` and `/proc/mdstat`, each in `HOST/FILE` under a line `TS seconds`
 (docs/sources/mdadm.md). A drive is known by its device, so drive_id is an alias. A RAID group is the array's UUID; `/proc/mdstat`
-names none, so that alone it gives `HOST/mdN`. A look lists an array whole: who is missing from the next one has left it. Text that
-is cut off, or has a kernel message within it, never means that a drive has left.
+names none, so that alone it gives `HOST/mdN`, by the name that the array's members had first. A look lists an array whole: who is
+missing from the next one has left it. Text that is cut off, or has a kernel message within it, never means that a drive has left.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -28,10 +28,14 @@ recognise = named("md arrays", "(mdstat|mdadm).*")
 
 _KEY_AND_VALUE = re.compile(r"MD_(?!DEVICE_)\w+=.*|MD_DEVICE_\S+_(ROLE|DEV)=\S*\s*")
 _EXPORTED = re.compile(r"MD_DEVICE_(.+)_(ROLE|DEV)")
-_MDSTAT = re.compile(r"(md\S*)\s+:\s+(active|inactive)\s+(?:\((?:auto-)?read-only\)\s+)?(?:((?:raid|linear|multipath|faulty)\w*)\s+)?(.*)")
+MOST_SHOWN = 3
+_MDSTAT = re.compile(r"(md\S*)\s+:\s+([a-z][a-z-]*(?:\s+\([a-z-]+\))*)\s+(?:(-?[A-Za-z][\w-]*)\s+)?(.*)")
+_WORD = re.compile(r"-?[A-Za-z][\w-]*")
 _MDSTAT_MEMBER = re.compile(r"([^\s\[]+)\[(\d{1,9})\]((?:\([A-Z]\))*)")
 _MDSTAT_WIDTH = re.compile(r"\[(\d{1,4})/(\d{1,4})\]\s+\[([U_]+)\]")
-_MDSTAT_SIZE = re.compile(r"\s+\d+ blocks\b")
+_MDSTAT_SIZE = re.compile(r"\s+(\d{1,18}) blocks\b(?: super external:(?P<external>[^/\s]\S*))?")
+_DETAIL_SIZE = re.compile(r"(\d{1,18}) \(.*\)")
+_COPIES = re.compile(r"\b(\d{1,4}) (?:near|far|offset)-copies|\b(?:near|far|offset)=(\d{1,4})")
 _MDSTAT_SYNC = re.compile(r"\b(recovery|resync|check|repair|reshape)\s*=\s*([\d.]+%|DELAYED|PENDING)")
 # drivetail collect adds it: the kernel does not say
 _MDSTAT_UUID = re.compile(r"\s+uuid (\S+)\s*")
@@ -43,9 +47,18 @@ _LIKE_A_MEMBER = re.compile(r"MD_DEVICE_\S*=|\w\[\d{1,9}\](?:\([A-Z]\))*(?:\s|$)
 _SYNC_EVENTS = {"recovery": "rebuild", "reshape": "rebuild", "resync": "scrub", "check": "scrub", "repair": "scrub"}
 _DETAIL_SYNC = {"recovering": "recovery", "resyncing": "resync", "checking": "check", "reshaping": "reshape"}
 
-_LEVELS = ("linear", "raid0", "raid1", "raid4", "raid5", "raid6", "raid10", "multipath")
+# Words of the kernel and of mdadm for what an array is doing: whether its list of members is whole. Not of one that nobody has started:
+# all it has are listed as spares. `broken`: too few are left, and who is not listed has left.
+_STATES = {
+    "active": True, "active-idle": True, "clean": True, "write-pending": True, "suspended": True, "read-only": True, "readonly": True,
+    "auto-read-only": True, "read-auto": True, "degraded": True, "FAILED": True, "broken": True, "recovering": True, "resyncing": True,
+    "checking": True, "repairing": True, "reshaping": True, "DELAYED": True, "PENDING": True, "REMOTE": True,
+    "inactive": False, "clear": False, "Not Started": False,
+}  # fmt: skip
+# Levels, and how many members' room is no array's data: null where each has a copy. Synology's raidF1 is a raid5 that wears unevenly.
+_LEVELS = {"linear": 0, "raid0": 0, "raid1": None, "raid4": 1, "raid5": 1, "raidF1": 1, "raid6": 2, "raid10": 0, "multipath": None}
 # mdstat shows how many members of these work
-_REDUNDANT = ("raid1", "raid4", "raid5", "raid6", "raid10")
+_REDUNDANT = ("raid1", "raid4", "raid5", "raidF1", "raid6", "raid10")
 # the kernel's numbers for layouts whose parity stays where it is (drivers/md/raid5.h): first slots, last slots, Q on the last.
 _FIXED_LAYOUTS = {4: "parity-first", 5: "parity-last", 16: "left-asymmetric-6", 17: "right-asymmetric-6", 18: "left-symmetric-6",
                   19: "right-symmetric-6", 20: "parity-first-6"}  # fmt: skip
@@ -53,21 +66,34 @@ _FIXED_LAYOUTS = {4: "parity-first", 5: "parity-last", 16: "left-asymmetric-6", 
 
 @dataclass
 class Member:
-    """A device of an array: slot null where it has none, or none is given; `is_failed` members belong to it no more."""
+    """A device of an array: slot null where it has none, or none is given; `is_failed` members belong to it no more.
+
+    number: what the array calls it, which metadata 1.x keeps while it is a member.
+    """
 
     device: str
     line: int
     slot: int | None
     is_failed: bool = False
     is_spare: bool = False
+    number: int | None = None
 
 
-@dataclass
+@dataclass(eq=False)
+class Identity:
+    """An array under whatever name: its UUID, else the name that its members had first."""
+
+    name: str
+    uuid: str | None
+
+
+@dataclass(eq=False)
 class Array:
     """One look at one array. `layout` is null where the text has none; `sync` is what it is doing beside its work.
 
     `working`: a `U` for every slot whose drive works, else `_`, as mdstat has it; `working_count` a detail's number of
-    them, spares too, and `listed` how many of them it lists. `is_sized`: mdstat's line of its blocks was read. `is_torn`: not whole.
+    them, spares too, and `listed` how many of them it lists. `blocks` of 1 KiB the array has, or `used` of each member. `is_torn`: not
+    whole. `unknown`: the words of its state and level that are in no table. `is_told`: who has come and gone since the look before.
     """
 
     line: int
@@ -83,9 +109,14 @@ class Array:
     working_count: int | None = None
     listed: int = 0
     is_active: bool = True
-    is_sized: bool = False
+    blocks: int | None = None
+    used: int | None = None
+    copies: int = 1
     working: str | None = None
     is_torn: bool = False
+    unknown: list[str] = field(default_factory=list)
+    is_told: bool = True
+    identity: Identity = field(default_factory=lambda: Identity("", None))
 
     def role(self, member: Member) -> str:
         """Role of a member; under rotating parity every one holds data."""
@@ -114,10 +145,53 @@ class Array:
         return self.is_active or self.level is not None
 
     @property
+    def devices(self) -> frozenset[str]:
+        """Its members, partitions as such; not those that failed."""
+        return frozenset(member.device for member in self.members if not member.is_failed)
+
+    @property
+    def places(self) -> list[tuple[str, int | None]]:
+        """Its members in the order of the text, each with its slot."""
+        return [(member.device, member.slot) for member in self.members]
+
+    @property
+    def member_blocks(self) -> int | None:
+        """Blocks of 1 KiB that it has of each member; null where the text does not say."""
+        if self.used is not None or self.blocks is None or self.level not in _LEVELS:
+            return self.used
+        no_data = _LEVELS[self.level]
+        width = self.width or max((member.slot + 1 for member in self.members if member.slot is not None), default=len(self.members))
+        return self.blocks if no_data is None else self.blocks * self.copies // max(width - no_data, 1)
+
+    @property
     def shown_level(self) -> str | None:
         """The RAID level, and that no drive is only parity where that is so."""
-        rotates = self.level in ("raid5", "raid6") and not any(self.role(member).startswith("parity") for member in self.members)
+        rotates = self.level in ("raid5", "raidF1", "raid6") and not any(self.role(member).startswith("parity") for member in self.members)
         return f"{self.level}, rotating parity" if rotates else self.level
+
+
+@dataclass
+class Said:
+    """Findings of a file that its notes name. Instants: of the first look that has them; numbers: lines."""
+
+    stopped: dict[str, datetime] = field(default_factory=dict)
+    renamed: dict[str, datetime] = field(default_factory=dict)
+    moved: dict[str, datetime] = field(default_factory=dict)
+    unknown: dict[str, list[int]] = field(default_factory=dict)
+
+    def notes(self) -> Iterator[str]:
+        for name, at in self.stopped.items():
+            yield f"{name} is inactive from {at} UTC on: its members stay as they were"
+        for found, what in (
+            (self.renamed, "the members are the same, so the groups go on as they were called"),
+            (self.moved, "letters have changed, or this is another array: nobody counts as removed or added"),
+        ):
+            if found:
+                shown = [f"{each} from {at} UTC on" for each, at in found.items()]
+                more = f", and {len(shown) - MOST_SHOWN} more" if len(shown) > MOST_SHOWN else ""
+                yield f"{', '.join(shown[:MOST_SHOWN])}{more}: {what}"
+        for word, lines in self.unknown.items():
+            yield f"{word} is not known ({len(lines)} times, first in line {lines[0]}): no member of these arrays counts as gone"
 
 
 def land(files: list[SourceFile], landing: Landing) -> None:
@@ -126,65 +200,153 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     Counts are in records: members of an array and events, with what was turned away.
     """
     read = landing.read_each(files, _looks_at_arrays)
-    # mdstat knows the layout, an export does not: of an array that both list it has the word
+    _name_by_neighbours([(folder, array) for _, (folder, _, seen, _) in read for _, arrays in seen for array in arrays])
+    # mdstat knows the layout and the size, an export does not: of an array that both list it has the word
     in_mdstat = {
-        (host, array.uuid) for _, (host, seen, _) in read for _, arrays in seen for array in arrays if array.is_of_mdstat and array.uuid
-    }
-    for result, (host, seen, rejected) in read:
-        listed = [(look, [each for each in arrays if each.is_of_mdstat or (host, each.uuid) not in in_mdstat]) for look, arrays in seen]
+        (host, array.identity.uuid)
+        for _, (_, host, seen, _) in read for _, arrays in seen for array in arrays if array.is_of_mdstat and array.identity.uuid
+    }  # fmt: skip
+    shared: dict[str, Shared] = {}
+    first: dict[str, FileResult] = {}
+    for result, (_, host, seen, rejected) in read:
+        listed = [
+            (look, [each for each in arrays if each.is_of_mdstat or (host, each.identity.uuid) not in in_mdstat]) for look, arrays in seen
+        ]
         with landing.reading(result):
-            landing.take(batch_of("drives", _found(host, listed, result.notes), rejected), result)
+            found = _found(host, listed, shared.setdefault(host, Shared()))
+            landing.take(batch_of("drives", found, rejected), result)
             landing.take(batch_of("drive_events", _events(host, listed)), result)
+            first.setdefault(host, result)
+    for host, result in first.items():
+        result.notes += shared[host].notes()
 
 
-def _looks_at_arrays(file: SourceFile, result: FileResult) -> tuple[str, list[tuple[Look, list[Array]]], list[Rejection]]:
-    """The host of a file, its looks, and the lines that are rejected."""
+def _name_by_neighbours(every: list[tuple[tuple[str, ...], Array]]) -> None:
+    """Give an array without a UUID that of the one with the same members that a text of the same folder names."""
+    named: dict[tuple[tuple[str, ...], frozenset[str]], set[str]] = {}
+    for folder, array in every:
+        if array.identity.uuid and array.devices:
+            named.setdefault((folder, array.devices), set()).add(array.identity.uuid)
+    for folder, array in every:
+        if len(uuids := named.get((folder, array.devices), set())) == 1:
+            (array.identity.uuid,) = uuids
+
+
+def _looks_at_arrays(file: SourceFile, result: FileResult) -> tuple[tuple[str, ...], str, list[tuple[Look, list[Array]]], list[Rejection]]:
+    """The folder and the host of a file, its looks, and the lines that are rejected."""
     text = read_text(file)
     rejected: list[Rejection] = []
-    stopped: dict[str, datetime] = {}
-    seen = list(_seen(text, rejected, stopped))
-    result.notes += [f"{name} is inactive from {at} UTC on: its members stay as they were" for name, at in stopped.items()]
-    if not any(arrays for _, arrays in seen) and not rejected and not stopped and "Personalities" not in text:
+    said = Said()
+    seen = list(_seen(text, rejected, said))
+    result.notes += said.notes()
+    if not any(arrays for _, arrays in seen) and not rejected and not said.stopped and "Personalities" not in text:
         raise UnreadableFile("no md array is in it; expected what `mdadm --detail [--export]` or `cat /proc/mdstat` prints")
-    return host_of(file), seen, rejected
+    return tuple(file.parts[:-1]), host_of(file), seen, rejected
 
 
-def _seen(text: str, rejected: list[Rejection], stopped: dict[str, datetime]) -> Iterator[tuple[Look, list[Array]]]:
+def _seen(text: str, rejected: list[Rejection], said: Said) -> Iterator[tuple[Look, list[Array]]]:
     """The looks of a text by their time, with what stands of the arrays: what a look does not give in full stays as in the look before.
 
     Only an mdstat that has come to its end says that an array is gone; so do its drives when they are active in another. An array that is
-    listed and does not run (`inactive`) keeps the members it had: `stopped` names it.
+    listed and does not run (`inactive`) keeps the members it had.
     """
     cut = 0 if text.endswith(("\n", "\r")) else len(text.splitlines())
-    known: dict[tuple[bool, str], Array] = {}
+    known: dict[Identity, Array] = {}
     for look in sorted(looks(text), key=lambda one: one.at):
         before = len(rejected)
         listed = [array for array in _listed(look, rejected, cut) if not array.is_torn]
         for array in listed:
             if not array.is_running:
-                stopped.setdefault(array.name, look.at)
-        idle = {drive_device(member.device) for array in listed if not array.is_running for member in array.members}
-        whole = {
-            (array.is_of_mdstat, array.name if array.is_of_mdstat else array.uuid or ""): array for array in listed if array.is_running
-        }
-        for key, array in whole.items():
-            if (
-                array.uuid is None
-                and (was := known.get(key))
-                and {each.device for each in was.members} & {each.device for each in array.members}
-            ):
-                array.uuid = was.uuid  # mdadm did not say it this time
+                said.stopped.setdefault(array.name, look.at)
+            for word in array.unknown:
+                said.unknown.setdefault(word, []).append(array.line)
+        idle = {member.device for array in listed if not array.is_running for member in array.members}
+        running = {(array.is_of_mdstat, array.name if array.is_of_mdstat else array.uuid): array for array in listed if array.is_running}
+        whole = _identified(list(running.values()), known, look.at, said)
         is_all = len(rejected) == before and any(line.startswith("unused devices") for _, line in look.lines)
         taken = {member.device for array in whole.values() for member in array.members}
         stay = {
-            key: whole.get(key, array)
-            for key, array in known.items()
-            if key in whole
-            or any(drive_device(member.device) in idle for member in array.members)
+            identity: whole.get(identity, array)
+            for identity, array in known.items()
+            if identity in whole
+            or any(member.device in idle for member in array.members)
             or not (is_all or any(member.device in taken for member in array.members if not member.is_failed and not member.is_spare))
         }
         known = stay | whole
         yield look, list(known.values())
+
+
+def _identified(arrays: list[Array], known: dict[Identity, Array], at: datetime, said: Said) -> dict[Identity, Array]:
+    """Which of the known arrays each array of a look is, most alike first; the others are new."""
+    by_name = {(array.is_of_mdstat, array.name): array for array in arrays}
+    pairs = []
+    for was in known.values():
+        twin = by_name.get((was.is_of_mdstat, was.name))  # as a rule nothing has changed
+        likely = [twin] if twin is not None and twin.uuid == was.identity.uuid and twin.places == was.places else arrays
+        pairs += [(kin, was, array) for array in likely if (kin := _kinship(was, array)) is not None]
+    found: dict[Identity, Array] = {}
+    left = list(arrays)
+    for kin, was, array in sorted(pairs, key=lambda pair: pair[0], reverse=True):
+        identity = was.identity
+        if identity in found or array not in left:
+            continue
+        left.remove(array)
+        same, moved = _shared(was, array)
+        identity.uuid = identity.uuid or array.uuid
+        array.is_told = kin[0] > 0 and not moved and (same > 0 or not was.members)
+        if not array.is_told:
+            said.moved.setdefault(f"{array.name} has other drives or slots", at)
+        if array.name != was.name:
+            said.renamed.setdefault(f"{was.name} is {array.name}", at)
+        array.blocks, array.used = array.blocks or was.blocks, array.used or was.used
+        found[identity] = _kept(array, was) if array.unknown else array
+        found[identity].identity = identity
+    names = {identity.name for identity, was in known.items() if was.is_of_mdstat}
+    for array in left:
+        name, count = array.name, 1
+        while array.is_of_mdstat and name in names:  # another array bore it first
+            count += 1
+            name = f"{array.name}-{count}"
+        array.identity = Identity(name, array.uuid)
+        found[array.identity] = array
+    return {array.identity: array for array in sorted(found.values(), key=lambda each: each.line)}
+
+
+def _kinship(was: Array, array: Array) -> tuple[int, int, bool] | None:
+    """How alike an array and one of the look before are; null where they are two. Not by name where UUID or members say otherwise."""
+    if was.is_of_mdstat != array.is_of_mdstat:
+        return None
+    if was.identity.uuid and array.uuid:
+        return (3, 0, False) if was.identity.uuid == array.uuid else None
+    same, moved = _shared(was, array)
+    is_named = was.name == array.name
+    is_alike = was.level == array.level and (was.member_blocks is None or array.blocks is None or was.blocks == array.blocks)
+    if same and not moved and (is_named or (is_alike and 2 * same >= len(was.devices))):
+        return 2, same, is_named
+    if is_named:
+        return 1, same, True
+    slots = [sorted(each.slot for each in one.members if each.slot is not None and not each.is_failed) for one in (was, array)]
+    return (0, same, False) if is_alike and array.blocks and slots[0] == slots[1] else None
+
+
+def _shared(was: Array, array: Array) -> tuple[int, int]:
+    """How many devices two looks have in common, and how many of these are in another slot, which no member of a running array takes."""
+    before = {member.device: member for member in was.members}
+    pairs = [(before[member.device], member) for member in array.members if member.device in before]
+    moved = sum(
+        old.number != new.number and None not in (old.slot, new.slot) and old.slot != new.slot and not (old.is_failed or new.is_failed)
+        for old, new in pairs
+    )
+    return len(pairs) - moved, moved
+
+
+def _kept(array: Array, was: Array) -> Array:
+    """An array whose state or level is not understood: as it was, with those who have failed or are new."""
+    now = {member.device: member for member in array.members}
+    members = [replace(old, is_failed=old.is_failed or (old.device in now and now[old.device].is_failed)) for old in was.members]
+    had = {member.device for member in was.members}
+    members += [member for member in array.members if member.device not in had]
+    return replace(was, line=array.line, name=array.name, sync=array.sync, members=members, is_told=array.is_told, unknown=array.unknown)
 
 
 def arrays_of(look: Look, rejected: list[Rejection]) -> Iterator[Array]:
@@ -206,7 +368,7 @@ def _listed(look: Look, rejected: list[Rejection], cut: int = 0) -> Iterator[Arr
         if (
             not ends
             and (array is None or array.is_of_mdstat)
-            and (_LIKE_A_MEMBER.search(text) or (_MDSTAT_SIZE.match(text) and (array is None or array.is_sized)))
+            and (_LIKE_A_MEMBER.search(text) or (_MDSTAT_SIZE.match(text) and (array is None or array.blocks is not None)))
         ):
             rejected.append((line, "of an array, and no whole line that begins it; is that cut off?", "line", text))
             ends = True  # what follows is not the one's above
@@ -234,7 +396,8 @@ def _begun(line: int, text: str, rejected: list[Rejection]) -> Array | None:
     match = _MDSTAT.fullmatch(text)
     if match is None:
         return None
-    array = Array(line, match[1], level=match[3], is_of_mdstat=True, is_active=match[2] == "active")
+    array = Array(line, match[1], level=match[3], is_of_mdstat=True)
+    _take_state(array, re.findall(r"[a-z-]+", match[2]))
     texts = match[4].split()
     if array.is_active and not any(_MDSTAT_MEMBER.match(text) for text in texts):
         _tear(array, rejected, line, "an array without a member; is the line cut off, or are its drives gone?", "members", array.name)
@@ -246,8 +409,14 @@ def _begun(line: int, text: str, rejected: list[Rejection]) -> Array | None:
         elif "(J)" not in member[3]:  # a journal holds no share of the data
             # a drive that is to take the place of another holds none until it has
             is_spare = "(S)" in member[3] or "(R)" in member[3] or not array.is_active
-            array.members.append(Member(member[1], line, None if is_spare else int(member[2]), "(F)" in member[3], is_spare))
+            number = int(member[2])
+            array.members.append(Member(member[1], line, None if is_spare else number, "(F)" in member[3], is_spare, number))
     return array
+
+
+def _take_state(array: Array, words: list[str]) -> None:
+    array.is_active = all(_STATES.get(word, True) for word in words)
+    array.unknown += [f"the state `{word}`" for word in words if word not in _STATES]
 
 
 def _read(array: Array, line: int, text: str, devices: dict[str, tuple[int, str]], rejected: list[Rejection]) -> None:
@@ -268,7 +437,11 @@ def _read(array: Array, line: int, text: str, devices: dict[str, tuple[int, str]
             array.name = array.name or value
         return
     if array.is_of_mdstat:
-        array.is_sized = array.is_sized or _MDSTAT_SIZE.match(text) is not None
+        if (size := _MDSTAT_SIZE.match(text)) is not None:
+            array.blocks = int(size[1])
+            if size["external"]:  # only holds arrays, which are listed too
+                array.level = "container"
+        _count_copies(array, text)
         if (width := _MDSTAT_WIDTH.search(text)) is not None:
             array.width, array.working = int(width[1]), width[3]
         if (uuid := _MDSTAT_UUID.fullmatch(text)) is not None:
@@ -294,16 +467,25 @@ def _read(array: Array, line: int, text: str, devices: dict[str, tuple[int, str]
         array.level = value
     elif key == "Layout":
         array.layout = value
+        _count_copies(array, value)
+    elif key in ("Array Size", "Used Dev Size") and (size := _DETAIL_SIZE.fullmatch(value)) is not None:
+        array.blocks, array.used = (int(size[1]), array.used) if key == "Array Size" else (array.blocks, int(size[1]))
     elif key == "Raid Devices":
         array.width = int(value) if value.isdecimal() else None
     elif key == "Working Devices":
         if array.working_count is not None or not value.isdecimal():
             _tear(array, rejected, line, "not the one number of its working devices; is it cut off?", key, value)
         array.working_count = int(value) if value.isdecimal() else None
-    elif key == "State" and "inactive" in value.replace(",", " ").split():
-        array.is_active, array.level = False, None  # mdadm makes up a level
     elif key == "State":
-        array.sync = next((_DETAIL_SYNC[word] for word in value.replace(",", " ").split() if word in _DETAIL_SYNC), None)
+        words = [word.strip() for word in re.split(r"[,()]", value) if word.strip()]
+        _take_state(array, words)
+        array.level = array.level if array.is_active else None  # mdadm makes one up
+        array.sync = next((_DETAIL_SYNC[word] for word in words if word in _DETAIL_SYNC), None)
+
+
+def _count_copies(array: Array, text: str) -> None:
+    for near, other in _COPIES.findall(text):
+        array.copies *= max(int(near or other), 1)
 
 
 def _name(array: Array, line: int, uuid: str, rejected: list[Rejection]) -> None:
@@ -327,7 +509,9 @@ def _take_listed(array: Array, line: int, match: re.Match[str], rejected: list[R
         _tear(array, rejected, line, "a member without its device; is the line cut off?", "member", match[0].strip())
     elif "journal" not in states:
         is_spare = match[2] == "-" or "spare" in states[:1] or "replacement" in states
-        array.members.append(Member(match[4], line, None if is_spare else int(match[2]), is_failed, is_spare))
+        number = int(match[1]) if match[1].isdecimal() else None
+        device = match[4].removeprefix("/dev/")
+        array.members.append(Member(device, line, None if is_spare else int(match[2]), is_failed, is_spare, number))
 
 
 def _is_device(path: str) -> bool:
@@ -346,7 +530,8 @@ def _take_exported(array: Array, devices: dict[str, tuple[int, str]], rejected: 
         elif what == "ROLE" and not value.isdecimal() and value != "spare":
             _tear(array, rejected, line, "neither a slot's number nor `spare`", key, value)
         elif what == "ROLE":
-            array.members.append(Member(other[1], line, int(value) if value.isdecimal() else None, is_spare=value == "spare"))
+            slot = int(value) if value.isdecimal() else None
+            array.members.append(Member(other[1].removeprefix("/dev/"), line, slot, is_spare=slot is None, number=slot))
 
 
 def _count_listed(array: Array, rejected: list[Rejection]) -> None:
@@ -398,10 +583,12 @@ def _is_whole(array: Array, devices: dict[str, tuple[int, str]], rejected: list[
         return False
     if not array.is_running:
         return True
-    missing = "level" if array.level not in _LEVELS else "UUID" if array.uuid is None and not array.is_of_mdstat else None
+    is_level = array.level is not None and _WORD.fullmatch(array.level) is not None
+    missing = "level" if not is_level else "UUID" if array.uuid is None and not array.is_of_mdstat else None
     if missing is not None:
         _tear(array, rejected, array.line, f"the array has no {missing}; the output is cut off", missing, array.name or None)
         return False
+    array.unknown += [] if array.level in _LEVELS else [f"the level `{array.level}`"]
     if array.is_of_mdstat:
         _count_members(array, rejected)
         _give_slots(array, rejected)
@@ -410,44 +597,63 @@ def _is_whole(array: Array, devices: dict[str, tuple[int, str]], rejected: list[
     return True
 
 
-def _group(host: str, array: Array, arrays: list[Array]) -> str:
-    """The array's UUID; of mdstat that of an array of the same look with the same devices, else `HOST/mdN`."""
-    if array.uuid:
-        return array.uuid
-    devices = {drive_device(member.device) for member in array.members if not member.is_failed}
-    for other in arrays:
-        if other.uuid and devices and devices == {drive_device(member.device) for member in other.members if not member.is_failed}:
-            return other.uuid
-    return f"{host}/{array.name}"
+def _group(host: str, array: Array) -> str:
+    return array.identity.uuid or f"{host}/{array.identity.name}"
 
 
-def _found(host: str, seen: list[tuple[Look, list[Array]]], notes: list[str]) -> Iterator[dict[str, Any]]:
+@dataclass
+class Shared:
+    """The drives of a host that are in several arrays, and one of them with its arrays."""
+
+    devices: set[str] = field(default_factory=set)
+    example: str = ""
+    is_sized: bool = True
+
+    def notes(self) -> list[str]:
+        most = "most of its bytes" if self.is_sized else "most members: sizes of some are not known, which /proc/mdstat and `--detail` give"
+        said = f"{len(self.devices)} drives are in several arrays, such as {self.example}: each counts in the one that has {most}"
+        return [said] if self.devices else []
+
+
+def _found(host: str, seen: list[tuple[Look, list[Array]]], shared: Shared) -> Iterator[dict[str, Any]]:
     """Inventory records of every look that finds other members, or in other places, than the one before it."""
     before: list[dict[str, Any]] | None = None
     for look, arrays in sorted(seen, key=lambda one: one[0].at):
-        records = list(_members(host, look, arrays, notes))
+        records = list(_members(host, look, arrays, shared))
         members = [{name: value for name, value in record.items() if name not in ("valid_from", "collected_at")} for record in records]
         if not look.is_again and members != before:
             yield from records
         before = members
 
 
-def _members(host: str, look: Look, arrays: list[Array], notes: list[str]) -> Iterator[dict[str, Any]]:
-    """An inventory record per drive: of a drive that is in several arrays, the widest one's (then the greatest name)."""
-    found: dict[str, tuple[tuple[bool, int, str, bool], Array, Member]] = {}
+def largest(groups: dict[str, list[Array]]) -> str:
+    """The name of the array that has most of a drive's bytes; where the size of one is not known of the widest, then the greatest.
+
+    groups: by name, the array once for every member that the drive has in it.
+    """
+    sizes = {name: [array.member_blocks for array in places] for name, places in groups.items()}
+    is_sized = all(None not in of for of in sizes.values())
+    return max(groups, key=lambda name: (sum(size or 0 for size in sizes[name]) if is_sized else 0, len(groups[name][0].members), name))
+
+
+def _members(host: str, look: Look, arrays: list[Array], shared: Shared) -> Iterator[dict[str, Any]]:
+    """An inventory record per drive: of a drive that is in several arrays, of the one that has most of its bytes.
+
+    A look that an earlier delivery brought has the names that it had there.
+    """
+    found: dict[str, dict[str, list[tuple[Array, Member]]]] = {}
     for array in arrays:
-        group = _group(host, array, arrays)
+        group = array.uuid or f"{host}/{array.name}" if look.is_again else _group(host, array)
         for member in array.members:
-            if member.is_failed:
-                continue
-            device = drive_device(member.device)
-            place = (bool(array.uuid), len(array.members), group, not member.is_spare)
-            if device in found and found[device][0][2] != group:
-                note = f"{device} belongs to several arrays, {found[device][0][2]} and {group}; the widest one counts"
-                notes += [note] if note not in notes else []
-            if device not in found or place > found[device][0]:
-                found[device] = (place, array, member)
-    for device, ((_, _, group, _), array, member) in found.items():
+            if not member.is_failed:
+                found.setdefault(drive_device(member.device), {}).setdefault(group, []).append((array, member))
+    for device, groups in found.items():
+        if len(groups) > 1:
+            shared.example = shared.example or f"{device} ({', '.join(sorted(groups))})"
+            shared.devices.add(device)
+            shared.is_sized &= all(array.member_blocks is not None for places in groups.values() for array, _ in places)
+        group = largest({group: [array for array, _ in places] for group, places in groups.items()})
+        array, member = max(groups[group], key=lambda place: not place[1].is_spare)
         yield {
             "drive_id": f"{host}/{device}",
             "raid_group_id": group,
@@ -464,7 +670,7 @@ def _members(host: str, look: Look, arrays: list[Array], notes: list[str]) -> It
 
 def _state(host: str, arrays: list[Array]) -> tuple[dict[tuple[str, str], bool], dict[str, str]]:
     """At a look, by (group, device): whether it has failed; and what each array is doing."""
-    named = [(_group(host, array, arrays), array) for array in arrays]
+    named = [(_group(host, array), array) for array in arrays]
     devices = {(group, drive_device(member.device)): member.is_failed for group, array in named for member in array.members}
     return devices, {group: array.sync for group, array in named if array.sync}
 
@@ -476,14 +682,15 @@ def _events(host: str, seen: list[tuple[Look, list[Array]]]) -> Iterator[dict[st
     known: set[str] = set()
     for look, arrays in sorted(seen, key=lambda one: one[0].at):
         now, syncs = _state(host, arrays)
+        untold = {_group(host, array) for array in arrays if not array.is_told}
         changes: list[tuple[str, str, str]] = []
         for (group, device), is_failed in now.items():
             was = before.get((group, device))
             if is_failed and not was:
                 changes.append((group, device, "failed"))
-            elif was is None and group in known:
+            elif was is None and group in known - untold:
                 changes.append((group, device, "added"))
-        changes += [(group, device, "removed") for (group, device) in before if (group, device) not in now]
+        changes += [(group, device, "removed") for (group, device) in before if (group, device) not in now and group not in untold]
         if not look.is_again:
             for group, device, what in changes:
                 yield _event(host, device, group, "other", look.at, None, f"md: {what}")

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ingest.reading.hosts import looks
-from ingest.sources.mdadm import arrays_of
+from ingest.sources.mdadm import Said, _events, _group, _seen, arrays_of
 from tests.ingest.conftest import SAMPLES, Warehouse, counts, needs_shared
 from tests.ingest.test_no_row_is_lost import DETAIL, EXPORT, MDSTAT, MESSAGE, RAID0, UUID
 
@@ -227,6 +229,283 @@ def test_an_array_without_a_member_is_rejected_once(warehouse: Warehouse) -> Non
     assert counts(warehouse.land("mdadm", {"web1/mdstat": text})) == (1, 0, 1, 0, 0)
 
 
+def array(line: str, below: str = "", uuid: str = "") -> str:
+    """An array of mdstat: its line, what stands below it (of two members that work unless given), and the UUID that collect adds."""
+    return f"{line}\n      {below or '500 blocks super 1.2 [2/2] [UU]'}\n" + (f"      uuid {uuid}\n" if uuid else "") + "\n"
+
+
+def mdstat(*looks_at: str) -> dict[str, str]:
+    """A host's looks at all its arrays, ten minutes apart."""
+    shown = (f"TS {TS + 600 * n}\nPersonalities : [raid1]\n{look}unused devices: <none>\n" for n, look in enumerate(looks_at))
+    return {"web1/mdstat": "".join(shown)}
+
+
+FOUR = "700 blocks super 1.2 level 6, 64k chunk, algorithm 2 [4/4] [UUUU]"
+THREE = "700 blocks super 1.2 level 6, 64k chunk, algorithm 2 [4/3] [_UUU]"
+OTHER_UUID = "dddddddd:cccccccc:bbbbbbbb:aaaaaaaa"
+RAID6 = "active raid6 sda2[0] sdb2[1] sdc2[2] sdd2[3]"
+IDENTITIES: dict[str, tuple[tuple[str, ...], dict[str, str], list[tuple[str, str]], str]] = {
+    "renamed": (
+        (array(f"md1 : {RAID6}", FOUR), array(f"md127 : {RAID6}", FOUR)),
+        dict.fromkeys("abcd", "web1/md1"), [], "md1 is md127 from 2026-01-05 10:30:00 UTC on",
+    ),
+    "renamed, and one member lost": (
+        (array(f"md1 : {RAID6}", FOUR), array("md127 : active raid6 sdb2[1] sdc2[2] sdd2[3]", THREE)),
+        dict.fromkeys("abcd", "web1/md1"), [("sda", "removed")], "md1 is md127",
+    ),
+    "a mirror renamed, and half of it lost": (
+        (array("md1 : active raid1 sda1[0] sdb1[1]"), array("md126 : active raid1 sdb1[1]", "500 blocks super 1.2 [2/1] [_U]")),
+        dict.fromkeys("ab", "web1/md1"), [("sda", "removed")], "md1 is md126",
+    ),
+    "two names swapped": (
+        (
+            array("md0 : active raid1 sda1[0] sdb1[1]") + array("md1 : active raid1 sdc1[0] sdd1[1]"),
+            array("md1 : active raid1 sda1[0] sdb1[1]") + array("md0 : active raid1 sdc1[0] sdd1[1]"),
+        ),
+        {"a": "web1/md0", "b": "web1/md0", "c": "web1/md1", "d": "web1/md1"}, [], "md0 is md1 from",
+    ),
+    "a new array under the name of one that was renamed": (
+        (
+            array("md0 : active raid1 sda1[0] sdb1[1]"),
+            array("md0 : active raid1 sdc1[0] sdd1[1]") + array("md9 : active raid1 sda1[0] sdb1[1]"),
+        ),
+        {"a": "web1/md0", "b": "web1/md0", "c": "web1/md0-2", "d": "web1/md0-2"}, [], "md0 is md9",
+    ),
+    "letters shifted": (
+        (array(f"md1 : {RAID6}", FOUR), array("md1 : active raid6 sdb2[0] sdc2[1] sdd2[2] sde2[3]", FOUR)),
+        dict.fromkeys("abcde", "web1/md1"), [], "md1 has other drives or slots from 2026-01-05 10:30:00 UTC on: letters have changed",
+    ),
+    "letters shifted, under a UUID and another name, and one member lost": (
+        (array(f"md1 : {RAID6}", FOUR, UUID), array("md7 : active raid6 sda2[1] sdb2[2] sdc2[3]", THREE, UUID)),
+        dict.fromkeys("abcd", UUID), [], "md7 has other drives or slots",
+    ),
+    "letters shifted, and renamed": (
+        (array(f"md1 : {RAID6}", FOUR), array("md127 : active raid6 sdb2[0] sdc2[1] sdd2[2] sde2[3]", FOUR)),
+        dict.fromkeys("abcde", "web1/md1"), [], "md127 has other drives or slots",
+    ),
+    "letters changed but one, and renamed": (
+        (array(f"md1 : {RAID6}", FOUR), array("md127 : active raid6 sda2[0] sdf2[1] sdg2[2] sdh2[3]", FOUR)),
+        dict.fromkeys("abcdfgh", "web1/md1"), [], "md127 has other drives or slots",
+    ),
+    "a drive of an array that is gone in a new one": (
+        (
+            array(f"md1 : {RAID6}", FOUR),
+            array("md2 : active raid6 sda2[0] sdf2[1] sdg2[2] sdh2[3] sdi2[4]", FOUR.replace("[4/4] [UUUU]", "[5/5] [UUUUU]")),
+        ),
+        {}, [(f"sd{letter}", "removed") for letter in "abcd"], "",
+    ),
+    "letters swapped between arrays of other sizes": (
+        (
+            array("md0 : active raid1 sda1[0] sdb1[1]") + array("md1 : active raid1 sdc1[0] sdd1[1]", "9 blocks [2/2] [UU]"),
+            array("md0 : active raid1 sdc1[0] sdd1[1]") + array("md1 : active raid1 sda1[0] sdb1[1]", "9 blocks [2/2] [UU]"),
+        ),
+        {}, [], "md0 has other drives or slots",
+    ),
+    "letters and names swapped under UUIDs": (
+        (
+            array("md0 : active raid1 sda1[0] sdb1[1]", "", UUID) + array("md1 : active raid1 sdc1[0] sdd1[1]", "", OTHER_UUID),
+            array("md0 : active raid1 sda1[0] sdb1[1]", "", OTHER_UUID) + array("md1 : active raid1 sdc1[0] sdd1[1]", "", UUID),
+        ),
+        {}, [], "md0 has other drives or slots",
+    ),
+    "a UUID in the first look alone": (
+        (array(f"md1 : {RAID6}", FOUR, UUID), array(f"md127 : {RAID6}", FOUR)), dict.fromkeys("abcd", UUID), [], "md1 is md127",
+    ),
+    "a UUID in the last look alone": (
+        (array(f"md1 : {RAID6}", FOUR), array(f"md1 : {RAID6}", FOUR, UUID)), dict.fromkeys("abcd", UUID), [], "",
+    ),
+    "a new array on the same drives": (
+        (array(f"md1 : {RAID6}", FOUR, UUID), array(f"md1 : {RAID6}", FOUR, OTHER_UUID)),
+        {}, [(f"sd{letter}", "removed") for letter in "abcd"], "",
+    ),
+    "a drive replaced": (
+        (array("md0 : active raid1 sda1[0] sdb1[1]"), array("md0 : active raid1 sda1[0] sdc1[2]")),
+        dict.fromkeys("abc", "web1/md0"), [("sdb", "removed"), ("sdc", "added")], "",
+    ),
+    "a mirror of three, once a drive was replaced": (
+        (array("md0 : active raid1 sda1[0] sdc1[2]"), array("md0 : active raid1 sda1[0] sdc1[2] sdd1[3]", "500 blocks [3/3] [UUU]")),
+        dict.fromkeys("acd", "web1/md0"), [("sdd", "added")], "",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", IDENTITIES)
+def test_an_array_is_its_uuid_or_its_members_not_its_name(name: str, warehouse: Warehouse) -> None:
+    looks_at, groups, events, note = IDENTITIES[name]
+    summary = warehouse.land("mdadm", mdstat(*looks_at))
+    assert summary.rows_rejected == 0
+    found = [(drive, detail) for _, drive, detail in warehouse.rows("drive_events", "occurred_at drive_id detail")]
+    assert sorted(found) == sorted((f"web1/{drive}", f"md: {what}") for drive, what in events)
+    if groups:
+        assert set(warehouse.rows("drives", "drive_id raid_group_id")) == {(f"web1/sd{letter}", group) for letter, group in groups.items()}
+    assert note in (summary.files[0].note or "") and bool(summary.files[0].note) == bool(note)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(st.permutations(range(4)), st.permutations(["md0", "md1", "md126", "md_data"])), min_size=2, max_size=4),
+    st.booleans(),
+)
+def test_arrays_in_any_order_under_any_names_lose_nobody(given_looks: list[tuple[list[int], list[str]]], has_uuid: bool) -> None:
+    lines = ["active raid1 sda1[0] sdb1[1]", "active raid1 sda2[0] sdb2[1]", "active raid1 sdc1[1] sdd1[0]", "active raid1 sde[0] sdf[1]"]
+    uuids = [f"{n}{UUID[1:]}" if has_uuid else "" for n in range(4)]
+    looks_at = ("".join(array(f"{names[n]} : {lines[n]}", "", uuids[n]) for n in order) for order, names in given_looks)
+    seen = list(_seen(mdstat(*looks_at)["web1/mdstat"], [], Said()))
+    assert list(_events("web1", seen)) == []
+    groups = [{each.devices: _group("web1", each) for each in arrays} for _, arrays in seen]
+    assert len(groups[0]) == len(set(groups[0].values())) == 4 and all(each == groups[0] for each in groups)
+
+
+@pytest.mark.parametrize(
+    ("uuids", "more"),
+    [(("", ""), []), ((UUID, ""), []), (("", UUID), [("web1/sda", UUID), ("web1/sdb", UUID)])],
+)
+def test_a_look_that_came_before_is_compared_by_members_too(
+    uuids: tuple[str, str], more: list[tuple[str, str]], warehouse: Warehouse
+) -> None:
+    line = "active raid1 sda1[0] sdb1[1]"
+    looks_at = [array(f"md1 : {line}", "", uuids[0]), array(f"md127 : {line}", "", uuids[1])]
+    warehouse.land("mdadm", mdstat(looks_at[0]))
+    (text,) = mdstat(*looks_at).values()
+    warehouse.land("mdadm", {"web1/mdstat": text.replace(f"TS {TS}", f"TS {TS} again")})
+    assert not warehouse.stored("drive_events").height
+    assert warehouse.rows("drives", "drive_id raid_group_id", valid_from=AT + timedelta(minutes=10)) == more
+
+
+@pytest.mark.parametrize("form", [EXPORT, DETAIL], ids=["export", "detail"])
+def test_an_array_has_the_uuid_that_another_text_of_its_folder_says(form: str, warehouse: Warehouse) -> None:
+    without = "\n".join(line for line in MDSTAT.splitlines() if "uuid" not in line)
+    warehouse.land("mdadm", {"web1/mdadm-md0": f"TS {TS}\n{form}", "web1/mdstat": f"TS {TS + 1}\n{without}\n"})
+    assert set(warehouse.rows("drives", "raid_group_id")) == {(UUID,)}
+
+
+def test_an_array_over_other_partitions_of_the_same_drives_is_another(warehouse: Warehouse) -> None:
+    line = "active raid1 sda{0}[0] sdb{0}[1]"
+    export = f"MD_LEVEL=raid1\nMD_DEVICES=2\nMD_UUID={UUID}\n" + "".join(
+        f"MD_DEVICE_{device}_ROLE={n}\nMD_DEVICE_{device}_DEV=/dev/{device}\n" for n, device in enumerate(("sda1", "sdb1"))
+    )
+    big = array(f"md1 : {line.format(2)}", "90000 blocks [2/2] [UU]")
+    text = f"TS {TS}\n{export}Personalities : [raid1]\n{array(f'md0 : {line.format(1)}')}{big}unused devices: <none>\n"
+    warehouse.land("mdadm", {"web1/mdadm": text})
+    assert set(warehouse.rows("drives", "raid_group_id")) == {("web1/md1",)}
+
+
+@pytest.mark.parametrize(
+    ("wide", "big", "of_member"),
+    [
+        # (level, members, what mdstat says below), of an array over all drives and one that has more of each
+        (("raid1", "abcdef", "100 blocks [6/6] [UUUUUU]"), ("raid5", "abc", "4000 blocks level 5, algorithm 2 [3/3] [UUU]"), 2000),
+        (("raid1", "abcdef", "100 blocks [8/6] [UUUUUU__]"), ("raidF1", "abc", "4000 blocks super 1.2 64k chunks [3/3] [UUU]"), 2000),
+        (("raid6", "abcdef", "400 blocks level 6, algorithm 2 [6/6] [UUUUUU]"), ("raid1", "ab", "101 blocks [2/2] [UU]"), 101),
+        (("raid5", "abcdef", "500 blocks level 5, algorithm 2 [6/6] [UUUUUU]"), ("raid0", "abcd", "404 blocks 64k chunks"), 101),
+        (("raid0", "abcdef", "600 blocks 64k chunks"), ("raid10", "abcd", "202 blocks 2 near-copies [4/4] [UUUU]"), 101),
+        (("raid10", "abcdef", "200 blocks 3 far-copies [6/6] [UUUUUU]"), ("linear", "ab", "202 blocks 0k rounding"), 101),
+        (
+            ("raid4", "abcdef", "500 blocks level 4, algorithm 0 [6/6] [UUUUUU]"),
+            ("raid10", "ab", "101 blocks 2 offset-copies [2/2] [UU]"),
+            101,
+        ),
+    ],
+)
+def test_a_drive_counts_in_the_array_that_has_most_of_its_bytes(
+    wide: tuple[str, str, str], big: tuple[str, str, str], of_member: int, warehouse: Warehouse
+) -> None:
+    def shown(name: str, part: int, of: tuple[str, str, str]) -> str:
+        level, letters, below = of
+        return array(f"{name} : active {level} " + " ".join(f"sd{letter}{part}[{n}]" for n, letter in enumerate(letters)), below)
+
+    for order in (0, 1):  # the name decides nothing
+        (text,) = mdstat(shown(f"md{order}", 1, wide) + shown(f"md{1 - order}", 2, big)).values()
+        assert [each.member_blocks for each in arrays_of(looks(text)[0], [])] == [100, of_member]
+        summary = warehouse.land("mdadm", {f"host{order}/mdstat": text})
+        groups = dict(warehouse.rows("drives", "drive_id raid_group_id", host=f"host{order}"))
+        assert groups == {
+            f"host{order}/sd{letter}": f"host{order}/md{1 - order if letter in big[1] else order}" for letter in wide[1]
+        }  # fmt: skip
+        assert (summary.files[0].note or "").count("counts in the one that has most of its bytes") == 1
+
+
+def test_the_widest_export_counts_and_one_note_misses_sizes(warehouse: Warehouse) -> None:
+    def export(letters: str, part: int, uuid: str) -> str:
+        return f"MD_LEVEL=raid1\nMD_UUID={uuid}\n" + "".join(
+            f"MD_DEVICE_{device}_ROLE={n}\nMD_DEVICE_{device}_DEV=/dev/{device}\n"
+            for n, device in enumerate(f"sd{each}{part}" for each in letters)
+        )
+
+    text = f"TS {TS}\n{export('abcd', 1, UUID)}{export('ab', 2, OTHER_UUID)}"
+    (file,) = warehouse.land("mdadm", {"web1/mdadm": text}).files
+    assert set(warehouse.rows("drives", "raid_group_id")) == {(UUID,)}
+    assert (file.note or "").startswith("2 drives are in several arrays, such as sda (") and "sizes of some are not known" in str(file.note)
+    # --detail has sizes, and the second look that loses one has that of the first
+    wide, big = (
+        f"/dev/md{n}:\n        Raid Level : raid1\n        {size}\n      Raid Devices : {len(of)}\n             State : clean\n"
+        f"   Working Devices : {len(of)}\n              UUID : {uuid}\n    Number   Major   Minor   RaidDevice State\n"
+        + "".join(f"       {at}       8       {at}        {at}      active sync   /dev/sd{letter}{n}\n" for at, letter in enumerate(of))
+        for n, of, uuid, size in (
+            (1, "abcd", UUID, "Array Size : 8000 (7.81 MiB 8.19 MB)"), (2, "ab", OTHER_UUID, "Used Dev Size : 90000 (87.89 MiB 92.16 MB)")
+        )
+    )  # fmt: skip
+    less = (wide + big).replace("Used Dev Size", "Used")
+    assert warehouse.land("mdadm", {"web2/mdadm": f"TS {TS}\n{wide}{big}TS {TS + 60}\n{less}"}).rows_delivered == 4
+    groups = {drive[-1]: group for drive, group in warehouse.rows("drives", "drive_id raid_group_id", host="web2")}
+    assert groups == {"a": OTHER_UUID, "b": OTHER_UUID, "c": UUID, "d": UUID}
+
+
+@pytest.mark.parametrize(
+    "state", ["broken", "clean", "active (auto-read-only)", "active (read-only)", "readonly", "write-pending", "suspended"]
+)
+def test_a_state_that_is_known_says_who_has_left(state: str, warehouse: Warehouse) -> None:
+    whole = array("md0 : active raid0 sdb1[1] sda1[0]", "900 blocks super 1.2 512k chunks")
+    summary = warehouse.land("mdadm", mdstat(whole, whole.replace("active", state).replace(" sda1[0]", "")))
+    assert (summary.rows_rejected, summary.files[0].note) == (0, None)
+    assert warehouse.rows("drive_events", "drive_id detail") == [("web1/sda", "md: removed")]
+    assert warehouse.rows("drives", "drive_id slot", valid_from=AT + timedelta(minutes=10)) == [("web1/sdb", "1")]
+
+
+def test_a_detail_counts_copies() -> None:
+    text = DETAIL.replace("raid6", "raid10").replace("left-symmetric", "near=2, far=2\n        Array Size : 5000000 (4.77 GiB 5.12 GB)")
+    assert [each.member_blocks for each in arrays_of(looks(f"TS {TS}\n{text}")[0], [])] == [5_000_000]
+
+
+def test_a_broken_array_in_the_first_look_has_the_members_that_are_left(warehouse: Warehouse) -> None:
+    warehouse.land("mdadm", mdstat(array("md0 : broken linear sdc1[2]", "900 blocks super 1.2 0k rounding")))
+    assert warehouse.rows("drives", "drive_id slot raid_level") == [("web1/sdc", "2", "linear")]
+
+
+@pytest.mark.parametrize(
+    ("told", "word"),
+    [("frozen raid1", "the state `frozen`"), ("active (frozen) raid1", "the state `frozen`"), ("active raidX2", "the level `raidX2`")],
+)
+def test_an_unknown_word_is_named_and_ends_no_membership(told: str, word: str, warehouse: Warehouse) -> None:
+    known, odd = array("md0 : active raid1 sda1[0] sdb1[1]"), array(f"md0 : {told} sda1[0] sdc1[1]")
+    summary = warehouse.land("mdadm", mdstat(known, odd, odd))
+    assert summary.rows_rejected == 0
+    assert warehouse.rows("drive_events", "drive_id detail") == [("web1/sdc", "md: added")]
+    assert {drive for (drive,) in warehouse.rows("drives", "drive_id", valid_from=AT + timedelta(minutes=10))} == {
+        "web1/sda", "web1/sdb", "web1/sdc",
+    }  # fmt: skip
+    assert summary.files[0].note == f"{word} is not known (2 times, first in line 9): no member of these arrays counts as gone"
+
+
+@pytest.mark.parametrize(("state", "leaves"), [("clean, degraded", True), ("clean, odd", False), ("active, degraded, Not Started", False)])
+def test_a_detail_says_by_its_state_whether_its_list_is_whole(state: str, leaves: bool, warehouse: Warehouse) -> None:
+    less = DETAIL.replace("Working Devices : 3", "Working Devices : 2").replace("State : clean", f"State : {state}").replace(
+        "       2       8       32        2      active sync   /dev/sdd", "       -       0        0        2      removed"
+    )  # fmt: skip
+    summary = warehouse.land("mdadm", {"web1/mdadm": f"TS {TS}\n{DETAIL}TS {TS + 60}\n{less}"})
+    assert warehouse.rows("drive_events", "drive_id", detail="md: removed") == ([("web1/sdd",)] if leaves else [])
+    assert bool(summary.files[0].note) is not leaves
+
+
+def test_a_container_is_no_array_and_keeps_nobody(warehouse: Warehouse) -> None:
+    holds = "md127 : inactive sdb[1](S) sda[0](S)\n      5928 blocks super external:imsm\n\n"
+    volume = array("md126 : active raid1 sda[1] sdb[0]", "500 blocks super external:/md127/0 [2/2] [UU]")
+    summary = warehouse.land("mdadm", mdstat(holds + volume, holds))
+    assert (summary.rows_rejected, summary.files[0].note) == (0, None)
+    assert warehouse.rows("drives", "drive_id raid_group_id slot") == [("web1/sda", "web1/md126", "1"), ("web1/sdb", "web1/md126", "0")]
+    assert warehouse.rows("drive_events", "drive_id detail") == [("web1/sda", "md: removed"), ("web1/sdb", "md: removed")]
+
+
 # smartctl, lsblk -------------------------------------------------------------------------------------------------
 
 
@@ -422,6 +701,7 @@ def cuts(warehouse: Warehouse) -> list[tuple[str, float]]:
 
 
 EVERY_MINUTE = [(minute, {"sda": 100 + minute, "sdb": 100 + minute}) for minute in range(-20, 41)]
+BOTH_CUT = [(f"web1/{device}", minute) for device in ("sda", "sdb") for minute in (9, 12)]
 REMADE = [(minute, {"sda": minute, "sdb": 100 + minute}) for minute in range(41)]
 
 
@@ -436,7 +716,7 @@ REMADE = [(minute, {"sda": minute, "sdb": 100 + minute}) for minute in range(41)
         ([*((n, {"sdb": 90 + n}) for n in range(-20, 0)), *((n, {"sda": 100 + n}) for n in range(41))], [(0, None, 40)], []),
         # one look is missing, then two
         (EVERY_MINUTE[:30] + EVERY_MINUTE[31:], [(None, None, 60)], []),
-        (EVERY_MINUTE[:30] + EVERY_MINUTE[32:], [(None, 9, 29), (9, 12, 3), (12, None, 28)], [(f"web1/{d}", n) for d in ("sda", "sdb") for n in (9, 12)]),
+        (EVERY_MINUTE[:30] + EVERY_MINUTE[32:], [(None, 9, 29), (9, 12, 3), (12, None, 28)], BOTH_CUT),
         # a fall beside the end of the hour, the last thing that is seen of it, cuts there
         (EVERY_MINUTE[:60] + REMADE[40:], [(None, 39, 59)], [("web1/sda", 40)]),
         # looks every five minutes, for some time every minute

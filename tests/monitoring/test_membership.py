@@ -25,7 +25,10 @@ STATES = {"": "in_sync", "S": "spare", "F": "faulty", "J": "journal", "R": "in_s
 
 @dataclass
 class Array:
-    """An md array: its members in order of their slots, each `device` or `device(FLAG)`; layout: the kernel's number."""
+    """An md array: its members in order of their slots, each `device` or `device(FLAG)`; layout: the kernel's number.
+
+    kib: what it has of each member, and `blocks` in all.
+    """
 
     name: str
     level: str
@@ -33,6 +36,8 @@ class Array:
     members: str
     width: int
     uuid: str = ""
+    kib: int = 9
+    blocks: int = 9
 
     def of(self) -> list[tuple[str, str, str]]:
         """(device, flag, slot) of each member; what has a flag has no slot, a replacement that of the first."""
@@ -47,9 +52,10 @@ class Array:
         flags = {"": ""} | {flag: f"({flag})" for flag in "SFJR"}
         members = " ".join(f"{device}[{number}]{flags[flag]}" for number, (device, flag, _) in enumerate(self.of()))
         works = "U" * self.width
+        layout = "2 near-copies" if self.level == "raid10" else f"algorithm {self.layout}"
         return (
             f"{self.name} : active {self.level} {members}\n"
-            f"      9 blocks super 1.2 level {self.level[4:]}, 64k chunk, algorithm {self.layout} [{self.width}/{self.width}] [{works}]\n\n"
+            f"      {self.blocks} blocks super 1.2 level {self.level[4:]}, 64k chunk, {layout} [{self.width}/{self.width}] [{works}]\n\n"
         )
 
     def export(self) -> str:
@@ -77,6 +83,7 @@ class Array:
             member.mkdir()
             (member / "state").write_text(STATES[flag] + "\n")
             (member / "slot").write_text(slot + "\n")
+            (member / "size").write_text(f"{self.kib}\n")
             add_device(sys, device)
 
 
@@ -121,6 +128,14 @@ ARRAYS = {
     "raid4": [Array("md0", "raid4", 0, "sda sdb sdc", 3)],
     "raid10 on NVMe": [Array("md0", "raid10", 258, "nvme0n1p2 nvme1n1p2 nvme10n1p2 nvme11n1p2", 4)],
     "no redundancy": [Array("md0", "raid0", -1, "sda sdb", 2)],
+    "a small array over all drives": [
+        Array("md0", "raid1", 0, "sda1 sdb1 sdc1 sdd1", 4, UUID, 8000, 8000),
+        Array("md1", "raid5", 2, "sda2 sdb2 sdc2", 3, "", 9_000_000_000, 18_000_000_000),
+    ],
+    "two partitions of a drive are more than one": [
+        Array("md0", "raid10", 258, "sda1 sda2 sdb1 sdb2", 4, "", 600, 1200),
+        Array("md1", "raid1", 0, "sda3 sdb3", 2, "", 1000, 1000),
+    ],
     "cciss": [Array("md0", "raid1", 0, "cciss!c0d0p1 cciss!c0d1p1", 2)],
 } | {f"raid5, layout {layout}": [Array("md0", "raid5", layout, "sda sdb sdc sdd", 4)] for layout in range(6)} | {
     f"raid6, layout {layout}": [Array("md0", "raid6", layout, "sda sdb sdc sdd sde", 5)] for layout in (*range(6), 8, 9, 10, *range(16, 21))
@@ -273,7 +288,7 @@ def test_the_file_is_replaced_whole_and_kept_when_something_fails(tmp_path: Path
 
 
 def test_the_script_is_short_and_shellcheck_finds_nothing() -> None:
-    assert len(SCRIPT.read_text().splitlines()) <= 120
+    assert len(SCRIPT.read_text().splitlines()) <= 132
     shellcheck = Path(executable).with_name("shellcheck")
     done = subprocess.run([str(shellcheck), "--shell=sh", str(SCRIPT)], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout

@@ -26,7 +26,7 @@ where not exists (
 )
 """
 
-OCCURRED = "delivered.occurred_at"
+AN_INSTANT = {"at": "delivered.occurred_at", "until": "delivered.occurred_at + interval 1 microsecond"}
 
 NAMED_DRIVE = """
 coalesce(
@@ -112,7 +112,7 @@ def drive_events(
         f"""
         with delivered as ({LIVE_RAW.format(kind="drive_events")}),
         named as (
-            select delivered.* replace ({NAMED_DRIVE.format(at=OCCURRED, until=f"{OCCURRED} + interval 1 microsecond")} as drive_id) from delivered
+            select delivered.* replace ({NAMED_DRIVE.format(**AN_INSTANT)} as drive_id) from delivered
         )
         select events.*, named.file, named.row_no
         from marts.fct_drive_events as events
