@@ -225,7 +225,7 @@ def test_a_pull_lands_once_and_again_changes_nothing(warehouse: Warehouse) -> No
     assert (longer.rows_delivered, longer.rows_accepted, longer.rows_duplicate) == (12, 6, 6)
     assert warehouse.live().height == 9
     drives = warehouse.live("drives").select("drive_id", "model", "kind", "host").unique().sort("drive_id").rows()
-    assert drives == [(f"S{n}", "A DISK", "disk", "web") for n in range(3)]
+    assert drives == [(f"web/sd{letter}", "A DISK", "disk", "web") for letter in "abc"]
 
 
 def test_an_interrupted_pull_goes_on_where_it_was(warehouse: Warehouse) -> None:
@@ -471,7 +471,7 @@ def test_hidden_paths_count_where_their_nvme_head_counts_nothing(is_counted_twic
     parts = [drive_hours(all_readings(drive("web", "sda", every(60), random.Random(n)))) for n in draws]
     assert got.select("seen_as", "drive_id").unique().rows() == [("web/nvme2n1", "S7")]
     assert got["read_ios"].to_list() == [sum(hour) for hour in zip(*(part["read_ios"][:2] for part in parts), strict=True)]
-    assert warehouse.live("drives")["drive_id"].unique().to_list() == ["S7"]
+    assert warehouse.live("drives")["drive_id"].unique().to_list() == ["web/nvme2n1"]
 
 
 def test_members_of_an_array_are_a_group_with_its_spare(warehouse: Warehouse) -> None:
@@ -481,7 +481,7 @@ def test_members_of_an_array_are_a_group_with_its_spare(warehouse: Warehouse) ->
         fleet[key] = [(at, 1.0) for at in every(60)]
     pulled(fleet, warehouse)
     assert warehouse.live()["raid_group_id"].unique().to_list() == ["aa:bb:cc:dd"]
-    assert warehouse.rows("drives", "drive_id role") == [("S0", "data"), ("S1", "data"), ("S2", "spare")]
+    assert warehouse.rows("drives", "drive_id role") == [("web/sda", "data"), ("web/sdb", "data"), ("web/sdc", "spare")]
 
 
 def test_where_node_exporter_names_no_drive_the_membership_does(warehouse: Warehouse) -> None:
@@ -491,7 +491,8 @@ def test_where_node_exporter_names_no_drive_the_membership_does(warehouse: Wareh
         fleet[key] = [(at, 1.0) for at in every(60)]
     pulled(fleet, warehouse)
     drives = warehouse.live("drives").sort("drive_id").select("drive_id", "model", "raid_group_id")
-    assert drives.rows() == [("ZA1", "M 1", "u"), ("ZA2", "M 1", "u"), ("web/sda", "M 1", "u")]
+    assert drives.rows() == [(f"web/sd{letter}", "M 1", "u") for letter in "abc"]
+    assert warehouse.rows("drive_aliases", "alias drive_id") == [("web/sdb", "ZA1"), ("web/sdc", "ZA2")]
 
 
 @pytest.mark.parametrize("question", ["reads", "timestamp("])

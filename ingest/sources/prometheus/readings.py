@@ -415,8 +415,9 @@ def _last(readings: pl.DataFrame, periods: pl.DataFrame) -> pl.DataFrame:
 def _drives(periods: pl.DataFrame) -> pl.DataFrame:
     is_ssd = pl.col("device").str.starts_with("nvme") | ~pl.col("is_rotating")
     kind = pl.when(is_ssd).then(pl.lit("ssd")).when(pl.col("is_rotating")).then(pl.lit("disk"))
+    place = pl.concat_str("host", pl.lit("/"), "device")
     return periods.select(
-        "drive_id",
+        place.alias("drive_id"),
         pl.coalesce("raid_group_id", "host").alias("raid_group_id"),
         pl.col("role").fill_null("data").alias("role"),
         kind.alias("kind"),
@@ -426,9 +427,9 @@ def _drives(periods: pl.DataFrame) -> pl.DataFrame:
         "host",
         "valid_from",
         "valid_to",
-        "is_alias",
+        pl.lit(True).alias("is_alias"),
         pl.col("raid_group_id").is_null().alias("is_group_guessed"),
-        pl.concat_str("host", pl.lit("/"), "device").alias("seen_as"),
+        place.alias("seen_as"),
         "file_no",
         "row_no",
     )
