@@ -64,10 +64,15 @@ def contradictions(readings: pl.DataFrame) -> pl.DataFrame:
     found = pairs.join(sums.filter(side=0).drop("side"), on="pair").join(sums.filter(side=1).drop("side"), on="pair", suffix="_other")
     slack = {name: pl.max_horizontal(name, f"{name}_other") * ALIKE + few for name, few in _COUNTED.items()}
     found = found.with_columns(slack[name].alias(f"{name}_slack") for name in _COUNTED)
-    # one count that two read in turn does not fall, but where it began anew
+    # one count that two read in turn does not fall, but where it began anew, and is one number at one time
     mixed = both.join(found.select("pair", *(f"{name}_slack" for name in _COUNTED)), on="pair").sort("pair", "at", "ios", "busy")
     is_turn = pl.col("side") != pl.col("side").shift(1).over("pair")
-    fell = pl.any_horizontal(pl.col(name).diff().over("pair") < -pl.col(f"{name}_slack") for name in _COUNTED)
+    is_same_time = pl.col("at") == pl.col("at").shift(1).over("pair")
+    more = {name: pl.col(name).diff().over("pair") for name in _COUNTED}
+    slacks = {name: pl.col(f"{name}_slack") for name in _COUNTED}
+    fell = pl.any_horizontal(
+        pl.when(is_same_time).then(one.abs() > slacks[name]).otherwise(one < -slacks[name]) for name, one in more.items()
+    )
     falls = mixed.group_by("pair").agg((is_turn & fell).sum().alias("falls_mixed"))
     rate = {name: (pl.col(name) / pl.col("seconds"), pl.col(f"{name}_other") / pl.col("seconds_other")) for name in _COUNTED}
     grew_alike = pl.all_horizontal(

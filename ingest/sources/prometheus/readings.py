@@ -155,12 +155,13 @@ def _steps(readings: pl.DataFrame) -> pl.DataFrame:
         return steps
     steps = steps.sort("host", "device", "at", "path")
     place = ["host", "device"]
-    follows = pl.col("begins_us").is_null() & ~pl.col("is_carried") & pl.col("at").shift(1).over(place).is_not_null()
+    before_us = pl.col("ends_us").shift(1).over(place)
+    follows = pl.col("begins_us").is_null() & ~pl.col("is_carried") & (before_us < pl.col("ends_us")).fill_null(False)
     behind = pl.any_horizontal(pl.col(name) < pl.col(name).shift(1).over(place) for name in ("reads", "writes"))
     return steps.with_columns(
-        pl.when(follows).then(pl.col("ends_us").shift(1).over(place)).otherwise("begins_us").alias("begins_us"),
+        pl.when(follows).then(before_us).otherwise("begins_us").alias("begins_us"),
         pl.when(follows).then(behind).otherwise("is_reset").alias("is_reset"),
-    ).filter(pl.col("begins_us").is_null() | (pl.col("begins_us") < pl.col("ends_us")) | pl.col("is_carried") | ~follows)
+    )
 
 
 def _each_time_once(steps: pl.DataFrame) -> pl.DataFrame:
