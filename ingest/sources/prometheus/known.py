@@ -30,7 +30,7 @@ def unknown_rows(rows: pl.DataFrame, record_kind: str, landing: Landing) -> pl.D
         return rows
     name, _ = KEY[record_kind]
     says = [each for each in (*CONTRACT[record_kind], *IDENTITY[record_kind]) if each in rows.columns and each not in (name, "valid_from")]
-    stored = _stored(record_kind, landing, rows, [name, "valid_from", *says])
+    stored = stored_rows(record_kind, landing, rows, [name, "valid_from", *says])
     before = pl.concat([stored, rows.select(stored.columns)]).group_by(name, "valid_from").agg(
         pl.struct(says).n_unique().alias("records"), pl.col(says).first()
     )  # fmt: skip
@@ -92,7 +92,7 @@ def last_sightings(news: pl.DataFrame, landing: Landing) -> pl.DataFrame:
     ).select(news.columns)
 
 
-def _stored(record_kind: str, landing: Landing, rows: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
+def stored_rows(record_kind: str, landing: Landing, rows: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
     """Records that have landed of this source, or that this call has staged, that began no later and has a name of these."""
     name, begins = columns[:2]
     paths = [path for path in table_files(landing.staged.deliveries, record_kind) if source_of(path) == landing.source]
