@@ -244,7 +244,7 @@ def _metadata(osd: dict[str, Any]) -> Iterator[Entry]:
 
 
 def _drives_in(given: str | None, ids: Mapping[str, str]) -> list[list[str]]:
-    """Drives of a list of devices; the devices of one model and serial number are paths to one drive."""
+    """Drives of a list of devices; those of one model and serial number are paths to one drive, which goes by the first of them."""
     devices = {drive_device(device.strip()) for device in (given or "").split(",") if device.strip()}
     drives: dict[str, list[str]] = defaultdict(list)
     for device in sorted(devices, key=lambda name: (len(name), name)):

@@ -68,7 +68,7 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     snapshots = pl.concat([pl.DataFrame(schema=_SEEN), *read]).sort(*place, "at", "file_no", "row_no")
     same = pl.all_horizontal(pl.col(name) == pl.col(name).shift(1) for name in (*place, "at")).fill_null(False)
     take_back(snapshots.filter(same), landing.by_no, "rows_duplicate")
-    gained, again = with_paths(_gained(snapshots.filter(~same), _absences(snapshots)))
+    gained, again = with_paths(gained_in(snapshots.filter(~same), _absences(snapshots)))
     take_back(again, landing.by_no, "rows_duplicate")
     spans = in_spans(gained, HOUR_SECONDS)
     if (cuts := cuts_of(spans)).height:
@@ -89,7 +89,7 @@ def cuts_in(host: str, text: str) -> list[datetime]:
     rows, _, _ = _snapshots(host, looks(text))
     snapshots = rows.with_columns(pl.lit(1, pl.Int64()).alias("file_no")).select(*_SEEN).sort("host", "device", "at", "row_no")
     snapshots = snapshots.unique(["host", "device", "at"], keep="first", maintain_order=True)
-    gained, _ = with_paths(_gained(snapshots, _absences(snapshots)))
+    gained, _ = with_paths(gained_in(snapshots, _absences(snapshots)))
     return sorted(set(cuts_of(in_spans(gained, HOUR_SECONDS))["valid_from"]))
 
 
@@ -164,13 +164,10 @@ def _is_of_no_drive(fields: list[str]) -> bool:
     return all(field.lstrip("-").isdecimal() for field in (*fields[:2], *fields[3:]))
 
 
-def counted(snapshots: pl.DataFrame) -> pl.DataFrame:
-    """Snapshots in order of host, device and instant (columns of `SNAPSHOT`) -> the intervals that count, with what was gained in each."""
-    return _gained(snapshots).filter(~pl.col("is_lost"))
+def gained_in(snapshots: pl.DataFrame, absences: pl.DataFrame | None = None) -> pl.DataFrame:
+    """Snapshots in order of host, device and instant (columns of `SNAPSHOT`) -> the intervals between them, with what was gained in each.
 
-
-def _gained(snapshots: pl.DataFrame, absences: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Every interval of `counted`, and `is_lost`: it counts for nobody. `is_reset`: that is because the counters began anew within it.
+    `is_lost`: it counts for nobody. `is_reset`: that is because the counters began anew within it.
 
     absences: host, device, at of looks that did not list a device; one that is back has counters of its own.
     """
@@ -219,7 +216,7 @@ def _absences(snapshots: pl.DataFrame) -> pl.DataFrame:
 
 
 def with_paths(intervals: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Intervals (of `_gained`) -> those of drives, and those left out, of paths whose head counted the same I/Os. Adds `covered_seconds`.
+    """Intervals (of `gained_in`) -> those of drives, and those left out, of paths whose head counted the same I/Os. Adds `covered_seconds`.
 
     Where the head counts no I/O in an hour, its hidden paths' intervals are its own: their I/Os add up, its own intervals cover the time.
     """

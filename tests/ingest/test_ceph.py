@@ -9,14 +9,16 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest import IngestSummary, ingest
+from ingest.contract.errors import IngestError
 from ingest.reading.readers import whole
 from ingest.sources.ceph import _documents
-from tests.ingest.conftest import Warehouse
+from tests.ingest.conftest import Warehouse, counts
 from tests.ingest.prometheus_server import Server, labels, serving
 
 AT = datetime(2026, 1, 5, 10)
@@ -113,6 +115,117 @@ def test_osds_of_one_drive_are_one_and_a_database_is_not_their_drive(warehouse: 
     assert hours == [("h1/nvme0n1", 200.0, "h1", True), ("h1/sdb", 5000.0, "h1", True), ("h9/sdq", 7000.0, "h9", True)]
 
 
+def every(minutes: int, looked: list[Any], last: int = 7200) -> dict[int, list[Any]]:
+    """Looks every so many minutes, each of which prints the same."""
+    return dict.fromkeys(range(0, last + 1, 60 * minutes), looked)
+
+
+def test_an_osd_that_is_remade_on_another_drive_is_nobodys_until_it_is_seen_there(warehouse: Warehouse) -> None:
+    """Its metadata are looked at on the half hour: at 10:30 they find sdg, at 11:30 sdx. What recovers is sdx from then on."""
+    looks = every(5, [perf(o5=8_000_000), pgs(("active+remapped+backfilling", [5]))])
+    for second, device, serial in ((1800, "sdg", "OLD"), (5400, "sdx", "NEW")):
+        looks[second] = [[metadata(5, device=device, serial=serial)], *looks[second]]
+    summary = land(warehouse, looks)
+    half, later = AT + timedelta(minutes=30), AT + timedelta(minutes=90)
+    assert warehouse.rows("drive_hours", "drive_id hour_utc from_utc to_utc coverage") == [
+        ("h1/sdg", AT, None, half, 0.5),
+        ("h1/sdx", AT + timedelta(hours=1), later, None, 0.5),
+    ]
+    (reason,) = {row["reason"] for row in summary.rejected}
+    assert reason == "the OSD moved from h1/sdg to h1/sdx between two looks at its drive" and summary.rows_rejected == 11
+    rebuilt = warehouse.rows("drive_events", "drive_id event_type occurred_at ended_at")
+    assert rebuilt == [("h1/sdg", "rebuild", AT, half + timedelta(minutes=5)), ("h1/sdx", "rebuild", later, AT + timedelta(hours=2))]
+    assert warehouse.rows("drives", "drive_id slot valid_from") == [("h1/sdg", "osd.5", half), ("h1/sdx", "osd.5", later)]
+
+
+def test_an_hour_in_which_another_drive_takes_a_device_has_spans(warehouse: Warehouse) -> None:
+    """Until 10:20 OLD is found on sdg, from 10:40 on NEW."""
+    looks = every(5, [perf(o5=8_000_000)], 3600)
+    for minute, serial in ((0, "OLD"), (20, "OLD"), (40, "NEW"), (50, "NEW")):
+        looks[60 * minute] = [[metadata(5, device="sdg", serial=serial)], *looks[60 * minute]]
+    assert land(warehouse, looks).rows_rejected == 0
+    old, new, last = (AT + timedelta(minutes=minute) for minute in (20, 40, 50))
+    assert warehouse.rows("drive_aliases", "alias drive_id valid_from valid_to") == [
+        ("h1/sdg", "NEW", new, last),
+        ("h1/sdg", "OLD", AT, old),
+    ]
+    assert warehouse.rows("drive_hours", "from_utc to_utc coverage", hour_utc=AT) == [
+        (None, old, pytest.approx(1 / 3)), (old, new, pytest.approx(1 / 3)), (new, None, pytest.approx(1 / 3)),
+    ]  # fmt: skip
+    assert warehouse.rows("drives", "drive_id valid_from") == [("h1/sdg", AT), ("h1/sdg", new)]
+
+
+def test_osds_of_a_drive_are_named_with_it(warehouse: Warehouse) -> None:
+    """osd.7 leaves sda for sdb; osd.3 and osd.5 stay."""
+    before = [metadata(osd, device="sda", serial="A") for osd in (5, 3, 7)]
+    after = [metadata(3, device="sda", serial="A"), metadata(5, device="sda", serial="A"), metadata(7, device="sdb", serial="B")]
+    land(warehouse, {0: [before], 60: [after], 120: [after]})
+    found = warehouse.rows("drives", "drive_id valid_from slot")
+    minute = AT + timedelta(minutes=1)
+    assert found == [("h1/sda", AT, "osd.3, osd.5, osd.7"), ("h1/sda", minute, "osd.3, osd.5"), ("h1/sdb", minute, "osd.7")]
+
+
+def test_devices_of_databases_are_compared_with_each_other(warehouse: Warehouse) -> None:
+    """Two OSDs share nvme0n1 for their databases; of osd.4 it is a part of the drive of its data, and osd.6 keeps a log elsewhere."""
+    ids = "nvme0n1=SAMSUNG_MZ_DB0,nvme1n1=SAMSUNG_MZ_DB1,"
+    osds = [
+        metadata(
+            osd,
+            device=f"sd{'abcd'[osd]}",
+            device_ids=f"{ids}sd{'abcd'[osd]}=ATA_ST_S{osd}",
+            bluefs_db_devices="nvme0n1p3",
+            bluefs_db_type="ssd",
+        )
+        for osd in (0, 1)
+    ]
+    osds.append(metadata(4, device="nvme2n1", bluefs_db_devices="nvme2n1"))
+    osds.append(metadata(6, device="sdg", device_ids="nvme1n1=SAMSUNG_MZ_DB1,sdg=ATA_ST_S6", bluefs_wal_devices="nvme1n1"))
+    assert land(warehouse, {0: [osds, tree(0, 1, 4, 6)]}).rows_rejected == 0
+    assert warehouse.rows("drives", "drive_id raid_group_id slot kind", role="data")[:4] == [
+        ("h1/nvme0n1", "prod/db", "db of osd.0, osd.1", "ssd"),
+        ("h1/nvme1n1", "prod/wal", "wal of osd.6", None),
+        ("h1/nvme2n1", "prod/default/hdd", "osd.4", "disk"),
+        ("h1/sda", "prod/default/hdd", "osd.0", "disk"),
+    ]
+    assert ("h1/nvme0n1", "DB0") in warehouse.rows("drive_aliases", "alias drive_id")
+
+
+@pytest.mark.parametrize(
+    ("devices", "ids", "drive", "reason"),
+    [
+        ("sde,sdb", "sdb=SEAGATE_ST_Q7,sde=SEAGATE_ST_Q7", "h1/sdb", None),
+        ("sdb,sde", "sdb=SEAGATE_ST_Q7,sde=SEAGATE_ST_Q8", None, "the OSD is on several drives: sdb,sde"),
+        ("sdb,sde", "sdb=SEAGATE_ST_0000,sde=SEAGATE_ST_0000", None, "the OSD is on several drives: sdb,sde"),
+        ("sdb,sde", "", None, "the OSD is on several drives: sdb,sde"),
+        ("dm-4", "", None, "the OSD is not on one drive of its own: dm-4"),
+    ],
+)
+def test_two_devices_are_one_drive_only_with_one_serial_number(
+    devices: str, ids: str, drive: str | None, reason: str | None, warehouse: Warehouse
+) -> None:
+    osd = metadata(2, bluestore_bdev_devices=devices, device_ids=ids)
+    summary = land(warehouse, every(5, [perf(o2=1, o9=1)], 600) | {0: [[osd, metadata(9, device="sdz")]]})
+    assert {row["reason"] for row in summary.rejected if row["column"] == "id"} == ({reason} if reason else set())
+    assert warehouse.live()["drive_id"].unique().sort().to_list() == sorted(filter(None, (drive, "h1/sdz")))
+
+
+def test_a_serial_number_that_is_a_placeholder_names_no_drive(warehouse: Warehouse) -> None:
+    summary = land(warehouse, {0: [[metadata(0, serial="0000000000"), metadata(1, device="sdb")]]})
+    assert warehouse.rows("drive_aliases", "alias") == [("h1/sdb",)]
+    assert "'0000000000' is a placeholder" in str(summary.files[0].note)
+
+
+def test_a_file_larger_than_the_memory_for_it_is_read(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ingest.reading.hosts.MAX_BYTES", 2_000)
+    monkeypatch.setattr("ingest.sources.ceph._MOST_ENTRIES", 3)
+    looks = {0: [[metadata(0)]]} | every(5, [perf(o0=4_000_000), pgs(*[("active+clean", [0])] * 20)])
+    assert len(ceph(looks)) > 20_000
+    summary = land(warehouse, looks | {0: [[metadata(0)]]})
+    assert counts(summary) == (49, 49, 0, 0, 0) and warehouse.live().height == 2
+    endless = warehouse.land("ceph", {"prod/ceph-2": ceph({0: [pgs(*[("active+clean", [0])] * 200)]})})
+    assert "a line is longer than" in str(endless.unreadable[0].note)
+
+
 def test_deep_scrub_and_recovery_are_events_of_the_drives_they_touch(warehouse: Warehouse) -> None:
     deep, recovers = "active+clean+scrubbing+deep", "active+undersized+degraded+remapped+backfilling"
     looks: dict[int, list[Any]] = {
@@ -198,6 +311,109 @@ def test_a_pull_of_the_mgrs_metrics_lands_the_same_drives(warehouse: Warehouse) 
     aliases = warehouse.rows("drive_aliases", "alias drive_id")
     assert aliases == [(f"h1/sd{letter}", f"S{osd}") for osd, letter in enumerate("abcd")]
     assert not list(warehouse.path.glob("pulled/**/*.ceph"))
+
+
+Points = dict[tuple[tuple[str, str], ...], list[tuple[float, float]]]
+
+
+def exported(
+    osd: int, host: str, device: str, serial: str, ms: float, minutes: tuple[int, int] = (0, 120), ids: str = "", **target: str
+) -> Points:
+    """What the mgr exports of an OSD in these minutes; ids: of other devices that it lists."""
+    of = {"ceph_daemon": f"osd.{osd}", "job": "ceph", "instance": "mgr:9283", **target}
+    scrapes = [float(TS + 60 * minute) for minute in range(minutes[0] + 1, minutes[1])]
+    listed = ",".join(each.partition("=")[0] for each in [*filter(None, ids.split(",")), device])
+    occupied = {
+        "device": "/dev/dm-9" if ids else f"/dev/{device}",
+        "devices": listed,
+        "device_ids": ids + ("," if ids else "") + f"{device}=W_X_{serial}",
+    }
+    return {
+        labels("ceph_osd_commit_latency_ms", **of): [(at, ms) for at in scrapes],
+        labels("ceph_osd_metadata", **of, hostname=host, device_class="hdd"): [(at, 1.0) for at in scrapes],
+        labels("ceph_disk_occupation", **of, exported_instance=host, **occupied): [(at, 1.0) for at in scrapes],
+    }
+
+
+def together(*found: Points) -> Points:
+    series: Points = {}
+    for points in found:
+        for key, samples in points.items():
+            series.setdefault(key, []).extend(samples)
+    return series
+
+
+def pull(warehouse: Warehouse, series: Points, **options: Any) -> IngestSummary:
+    with serving(Server(series)) as server:
+        return ingest("ceph", server.url, warehouse.path, first=AT, end=AT + timedelta(hours=2), source_options=options)
+
+
+@pytest.mark.parametrize("device", ["sdx", "sdg"])
+def test_an_osd_that_is_remade_within_a_pull_leaves_its_hours_to_the_old_drive(device: str, warehouse: Warehouse) -> None:
+    """At 11:00 osd.5 gets another drive, in another slot or the same; its database stays."""
+    series = together(
+        exported(1, "h1", "sdb", "B", 8, ids="nvme0n1=S_Y_DB"), exported(2, "h1", "sdc", "C", 8, ids="nvme0n1=S_Y_DB"),
+        exported(5, "h1", "sdg", "OLD", 24, (0, 60), "nvme0n1=S_Y_DB"), exported(5, "h1", device, "NEW", 8, (60, 120), "nvme0n1=S_Y_DB"),
+    )  # fmt: skip
+    summary = pull(warehouse, series)
+    assert summary.rows_rejected == 0 and any("(no ceph_osd_recovery_ops): scrape ceph-exporter" in note for note in summary.notes)
+    eleven = AT + timedelta(hours=1)
+    found = warehouse.rows("drive_aliases", "alias drive_id valid_from valid_to")
+    first = AT + timedelta(minutes=5)
+    assert ("h1/sdg", "OLD", first, eleven) in found
+    assert (f"h1/{device}", "NEW", eleven + timedelta(minutes=5), AT + timedelta(hours=2)) in found
+    hours = warehouse.live().filter(pl.col("drive_id").is_in(["h1/sdg", f"h1/{device}"])).filter(pl.col("coverage") > 0.5)
+    assert hours.sort("hour_utc").select("drive_id", "hour_utc", "latency_us").rows() == [
+        ("h1/sdg", AT, 24_000.0), (f"h1/{device}", eleven, 8000.0),
+    ]  # fmt: skip
+    assert ("h1/nvme0n1", "ceph/db", "db of osd.1, osd.2, osd.5") in warehouse.rows("drives", "drive_id raid_group_id slot")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "groups"),
+    [
+        ({"namespace": "rook-a"}, {"namespace": "rook-b"}, {"rook-a/hdd", "rook-b/hdd"}),
+        ({"namespace": "a", "pod": "x", "job": "j"}, {"namespace": "b", "pod": "y", "job": "k"}, {"a/hdd", "b/hdd"}),
+        ({"job": "ceph-a", "pod": "x"}, {"job": "ceph-b", "pod": "y"}, {"ceph-a/hdd", "ceph-b/hdd"}),
+        ({"cluster": "k8s", "namespace": "a"}, {"cluster": "k8s", "namespace": "b"}, {"k8s@a/hdd", "k8s@b/hdd"}),
+        ({"cluster": "east"}, {"cluster": "west"}, {"east/hdd", "west/hdd"}),
+    ],
+)
+def test_clusters_with_the_same_numbers_are_told_apart_by_a_label(
+    one: dict[str, str], other: dict[str, str], groups: set[str], warehouse: Warehouse
+) -> None:
+    """Equal latencies are no sign of one cluster; osd.0 is on k1 and on k2."""
+    series = together(
+        *(exported(osd, host, f"sd{'ab'[osd]}", f"{host}-{osd}", 8, **of) for osd in (0, 1) for host, of in (("k1", one), ("k2", other)))
+    )
+    summary = pull(warehouse, series)
+    hours = warehouse.live()
+    assert set(hours["raid_group_id"]) == groups and hours.filter(pl.col("coverage") > 0.5)["drive_id"].n_unique() == 4
+    told = [note for note in summary.notes if "tells them apart" in note]
+    assert len(told) == (0 if one.get("cluster") == "east" else 1) and summary.rows_superseded == 0
+
+
+def test_two_calls_for_two_clusters_name_them_by_what_they_match(warehouse: Warehouse) -> None:
+    series = together(*(exported(0, f"k{name}", "sda", f"S{name}", 8, namespace=f"rook-{name}") for name in "ab"))
+    for name in "ab":
+        pull(warehouse, series, match=[f'namespace="rook-{name}"'])
+    assert set(warehouse.live().select("drive_id", "raid_group_id").rows()) == {("ka/sda", "rook-a/hdd"), ("kb/sda", "rook-b/hdd")}
+
+
+def test_clusters_that_no_lasting_label_tells_apart_are_refused(warehouse: Warehouse) -> None:
+    series = together(*(exported(0, f"k{name}", "sda", f"S{name}", 8, instance=f"mgr-{name}:9283") for name in "ab"))
+    with pytest.raises(IngestError, match=r"osd.0 is on ka and kb at once.*--match 'instance=\"mgr-a:9283\"'"):
+        pull(warehouse, series)
+
+
+def test_two_scrapes_of_one_cluster_are_one(warehouse: Warehouse) -> None:
+    """Another pod answers for the last hour, and for ten minutes both do; a replica of the server has all of it again."""
+    pods = [
+        exported(0, "k1", "sda", "S", 8, minutes, pod=pod, instance=f"{pod}:9283") for pod, minutes in (("x", (0, 70)), ("y", (60, 120)))
+    ]
+    summary = pull(warehouse, together(*pods, exported(0, "k1", "sda", "S", 9, replica="1")))
+    assert set(warehouse.live()["raid_group_id"]) == {"ceph/hdd"} and warehouse.live().height == 2
+    assert not any("apart" in note for note in summary.notes)
 
 
 def test_the_slow_drive_of_a_real_cluster_is_named(warehouse: Warehouse) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ingest import IngestSummary
 from ingest.sources.zfs import drive_named
-from tests.ingest.conftest import Warehouse
+from tests.ingest.conftest import Warehouse, counts
 
 AT = datetime(2026, 1, 5, 10)
 TS = int(AT.replace(tzinfo=UTC).timestamp())
@@ -54,12 +54,14 @@ def test_a_report_counts_from_the_time_before_it(warehouse: Warehouse) -> None:
     assert land(warehouse, text).rows_rejected == 0
     hours = warehouse.rows("drive_hours", "drive_id hour_utc read_ios read_latency_us coverage is_alias")
     assert hours == [
-        ("ZR500001", AT, 36_000, 1000.0, 1.0, False),
+        ("web1/ata-ST18000NM000J-2TV103_ZR500001", AT, 36_000, 1000.0, 1.0, True),
         ("web1/sda", AT, 720_000, 6000.0, 1.0, True),
         ("web1/sdb", AT, 2, 2000.0, 1.0, True),
         ("wwn:0x5000c500a1b2c3d4", AT, 0, None, 1.0, True),
     ]
-    assert warehouse.live().filter(drive_id="ZR500001")["read_blocks"].item() == 819_200 * 3600 // 512
+    assert warehouse.live().sort("drive_id")["read_blocks"][0] == 819_200 * 3600 // 512
+    named = warehouse.rows("drive_aliases", "alias drive_id valid_from valid_to")
+    assert named == [("web1/ata-ST18000NM000J-2TV103_ZR500001", "ZR500001", AT, AT + timedelta(hours=1))]
 
 
 def test_peers_are_a_raidz_or_all_small_mirrors_of_a_pool(warehouse: Warehouse) -> None:
@@ -94,9 +96,9 @@ def test_drives_of_a_draid_are_neither_a_pool_nor_its_own_spares(warehouse: Ware
     scan = f"resilver ({draid}) in progress since Mon Jan  5 09:55:00 2026"
     text = f"{status(TS, members, scan, 'big-pool')}TS {TS}\n{report(TS + 60, below, ('big-pool', draid, 'B7', 'other-pool'))}"
     assert land(warehouse, text).rows_rejected == 0
-    names = {"web1/A0", "web1/B7", "web1/slot-1"}
-    for kind in ("drive_hours", "drives", "drive_events"):
-        assert set(warehouse.live(kind)["drive_id"]) == names
+    names = {"web1/A0", "web1/slot-1"}
+    for kind, found in (("drive_hours", {*names, "web1/B7"}), ("drives", {*names, "web1/B7"}), ("drive_events", names)):
+        assert set(warehouse.live(kind)["drive_id"]) == found
     assert set(warehouse.live("drive_events")["event_type"]) == {"rebuild"}
 
 
@@ -195,7 +197,149 @@ def test_a_text_without_a_pool_is_unreadable(warehouse: Warehouse) -> None:
 @settings(max_examples=30, deadline=None)
 def test_a_serial_number_in_a_name_is_found_in_any_folder_and_partition(model: str, serial: str) -> None:
     for name in (f"{model}_{serial}", f"/dev/disk/by-id/{model}_{serial}-part9", f"{model}_{serial}-part1"):
-        assert drive_named("web1", name) == (serial, False)
+        assert drive_named("web1", name) == (f"web1/{model}_{serial}", serial)
+
+
+@pytest.mark.parametrize(
+    ("name", "drive"),
+    [
+        ("slot_4/old", "web1/slot_4/old"),
+        ("/dev/disk/by-vdev/slot_4-part1/old", "web1/slot_4/old"),
+        ("ata-ST4000NM_Z1-part1/old", "web1/ata-ST4000NM_Z1/old"),
+        ("sdb1/old", "web1/sdb/old"),
+        ("gpt/x", "web1/gpt/x"),
+        ("/dev/gptid/3f1a-part1", "web1/gptid/3f1a"),
+        ("diskid/DISK-Z1", "web1/diskid/DISK-Z1"),
+        ("/dev/mapper/mpatha-part1", "web1/mpatha"),
+        ("wwn-0x5000c500000000ab", "wwn:0x5000c500000000ab"),
+        ("wwn-0x0000000000000000", "web1/wwn-0x0000000000000000"),
+        ("cciss/c0d1p1", "web1/cciss/c0d1"),
+    ],
+)
+def test_a_name_that_holds_no_serial_number_is_kept_whole(name: str, drive: str) -> None:
+    assert drive_named("web1", name) == (drive, None)
+
+
+Rows = tuple[tuple[int, str], ...]
+
+
+def config(*rows: tuple[int, str]) -> str:
+    """Rows of a status' config: how deep (1: a top-level vdev), the name, and behind two spaces what is said of it."""
+    split = [(depth, *text.partition("  ")) for depth, text in rows]
+    return "".join(f"\t{'  ' * depth}{name}  ONLINE 0 0 0 0{between}{more}\n" for depth, name, between, more in split)
+
+
+TWO = ((1, "raidz1-0"), (2, "A0"), (2, "A1"), (2, "A2"), (1, "raidz1-1"), (2, "B0"))
+RESILVERS = "resilver in progress since Mon Jan  5 09:00:00 2026"
+
+
+@pytest.mark.parametrize(
+    ("scan", "rows", "working"),
+    [
+        (RESILVERS, ((2, "B1  (resilvering)"), (2, "B2")), {"B0", "B1", "B2"}),
+        (RESILVERS, ((2, "replacing-1"), (3, "B1"), (3, "B2  (resilvering)")), {"B0", "B1", "B2"}),
+        (RESILVERS, ((2, "B1  (awaiting resilver)"), (1, "C9  (resilvering)")), {"C9"}),
+        (RESILVERS, ((2, "B1"), (2, "B2")), {"A0", "A1", "A2", "B0", "B1", "B2"}),
+        ("resilver (raidz1-0) in progress since Mon Jan  5 09:00:00 2026", ((2, "B1  (resilvering)"),), {"A0", "A1", "A2"}),
+        ("scrub in progress since Mon Jan  5 09:00:00 2026", ((2, "B1  (repairing)"), (2, "B2")), {"A0", "A1", "A2", "B0", "B1", "B2"}),
+        ("none\nexpand: expansion of raidz1-1 in progress since Mon Jan  5 09:00:00 2026", ((2, "B1"),), {"B0", "B1"}),
+        ("none\nremove: Evacuation of mirror-2 in progress since Mon Jan  5 09:00:00 2026", ((2, "B1"),), {"A0", "A1", "A2", "B0", "B1"}),
+    ],
+)  # fmt: skip
+def test_a_resilver_is_of_the_vdev_that_it_fills(scan: str, rows: Rows, working: set[str], warehouse: Warehouse) -> None:
+    land(warehouse, status(TS, config(*TWO, *rows), scan))
+    found = {(f"web1/{name}", "scrub" if "scrub" in scan else "rebuild") for name in working}
+    assert set(warehouse.rows("drive_events", "drive_id event_type")) == found
+
+
+def test_what_influx_says_of_a_resilver_counts_where_no_status_says_more(warehouse: Warehouse) -> None:
+    def points(at: int) -> str:
+        drive = "zpool_stats,name=tank,state=ONLINE,path=/dev/sd{},vdev=root/raidz-{}/disk-0 read_bytes=0u,write_bytes=0u {}"
+        of = [drive.format("ab"[n], n, at) for n in (0, 1)]
+        return "\n".join([f"zpool_scan_stats,function=resilver,name=tank,state=scanning end_ts=0u {at}", *of])
+
+    files = {"web1/zpool.lp": points(TS * 10**9), "web2/zpool.lp": points(TS * 10**9 + 1)}
+    text = status(TS, config((1, "raidz1-0"), (2, "sda"), (1, "raidz1-1"), (2, "sdb  (resilvering)")), RESILVERS)
+    warehouse.land("zfs", {**files, "web1/zpool.txt": text})
+    assert {drive for (drive,) in warehouse.rows("drive_events", "drive_id")} == {"web1/sdb", "web2/sda", "web2/sdb"}
+
+
+def test_a_scrub_and_a_rebuild_at_once_both_count(warehouse: Warehouse) -> None:
+    scans = "scrub in progress since Mon Jan  5 09:00:00 2026\n  scan: resilver (raidz1-1) in progress since Mon Jan  5 09:10:00 2026"
+    land(warehouse, status(TS, config(*TWO, (2, "B1")), scans))
+    rebuilt, scrubbed = (warehouse.rows("drive_events", "drive_id", event_type=work) for work in ("rebuild", "scrub"))
+    assert rebuilt == [("web1/B0",), ("web1/B1",)] and len(scrubbed) == 5
+
+
+@pytest.mark.parametrize(
+    ("rows", "group"),
+    [
+        (((1, "mirror-0"), (2, "sda"), (2, "replacing-1"), (3, "sdb"), (3, "sdc")), "web1/tank"),
+        (((1, "mirror-0"), (2, "sda"), (2, "spare-1"), (3, "sdb"), (3, "sdc")), "web1/tank"),
+        (((1, "replacing-0"), (2, "sda"), (2, "sdb"), (1, "sdc")), "web1/tank"),
+        (((1, "mirror-0"), (2, "sda"), (2, "sdb"), (2, "sdc")), "web1/tank/mirror-0"),
+    ],
+)
+def test_drives_that_replace_each_other_are_one_place_of_a_mirror(rows: Rows, group: str, warehouse: Warehouse) -> None:
+    """By the status and by what influx prints."""
+    land(warehouse, status(TS, config(*rows)))
+    above: list[str] = []
+    points = []
+    for depth, name in rows:
+        above[depth - 1 :] = [name]
+        if name.startswith("sd"):
+            vdev = "/".join(["root", *above[:-1], "disk-0"])
+            points.append(f"zpool_stats,name=tank,state=ONLINE,path=/dev/{name},vdev={vdev} read_bytes=0u,write_bytes=0u {TS * 10**9}")
+    warehouse.land("zfs", {"web1/zpool.lp": "\n".join(points)})
+    assert {found for (found,) in warehouse.rows("drives", "raid_group_id")} == {group}
+
+
+def test_two_drives_that_are_being_replaced_are_two(warehouse: Warehouse) -> None:
+    rows = {"slot_4/old": (10, 8_000_000), "slot_9/old": (10, 80_000_000), "old": (10, 1_000_000)}
+    summary = land(warehouse, f"TS {TS}\n{report(TS + 3600, rows)}")
+    assert warehouse.rows("drive_hours", "drive_id read_latency_us") == [("web1/slot_4/old", 8000.0), ("web1/slot_9/old", 80_000.0)]
+    (row,) = summary.rejected
+    assert (row["value"], row["reason"]) == ("old", "the drive that is being replaced has lost its name; give `-P`")
+
+
+def test_a_drive_with_parts_in_several_groups_is_of_that_of_its_data(warehouse: Warehouse) -> None:
+    """nvme0n1 is a log, a special device and a cache, sda a part of two pools; their errors add up."""
+    rows = config((1, "raidz1-0"), (2, "sda2"), (2, "sdb"), (2, "sdc"))
+    for number, section in enumerate(("logs", "special", "cache")):
+        rows += f"\t{section}\n" + config((1, f"nvme0n1p{number}")).replace("0 0 0 0", f"0 0 {number} 0")
+    summary = land(warehouse, status(TS, rows) + status(TS, config((1, "sda1")), pool="cache one").partition("\n")[2])
+    assert counts(summary) == (7, 4, 0, 0, 3)
+    assert warehouse.rows("drives", "drive_id raid_group_id") == [
+        ("web1/nvme0n1", "web1/tank/special"), *((f"web1/{name}", "web1/tank/raidz1-0") for name in ("sda", "sdb", "sdc")),
+    ]  # fmt: skip
+    note = "parts of 2 drives are in several groups, such as web1/sda in tank/raidz1-0, which counts, and cache one"
+    assert summary.files[0].note == note
+    assert ("zfs_checksum_errors", 3) in warehouse.rows("drive_health", "attribute raw_value", drive_id="web1/nvme0n1")
+
+
+def test_a_gap_between_reports_ends_a_span(warehouse: Warehouse) -> None:
+    """Nothing was reported from 10:20 to 10:40; sda may be another drive then, what a serial number names may not."""
+    rows = {"sda": (10, 1_000_000), "nvme-M_S1": (10, 1_000_000)}
+    text = f"TS {TS}\n" + "".join(report(TS + 60 * minute, rows) for minute in range(5, 21, 5))
+    text += f"TS {TS + 2400}\n" + "".join(report(TS + 60 * minute, rows) for minute in range(45, 61, 5))
+    assert land(warehouse, text).rows_rejected == 0
+    begins, ends = AT + timedelta(minutes=20), AT + timedelta(minutes=40)
+    third = pytest.approx(1 / 3)
+    for drive in ("web1/sda", "web1/nvme-M_S1"):
+        assert warehouse.rows("drive_hours", "from_utc to_utc coverage", drive_id=drive) == [(None, begins, third), (ends, None, third)]
+    cuts = warehouse.rows("drive_aliases", "alias drive_id valid_from")
+    assert cuts == [("web1/nvme-M_S1", "S1", AT), ("web1/sda", None, begins), ("web1/sda", None, ends)]
+
+
+def test_reports_and_histograms_of_a_drive_are_one_measurement(warehouse: Warehouse) -> None:
+    lines = [
+        f"zpool_latency,le={bound},name=tank,path=/dev/sda1,vdev=root/disk-0 disk_read={100 * n}u,disk_write=0u {(TS + 610 * n) * 10**9}"
+        for n in range(4)
+        for bound in ("0.001049", "+Inf")
+    ]
+    reports = f"TS {TS}\n" + "".join(report(TS + 600 * n, {"sda": (10, 1_000_000)}) for n in range(1, 7))
+    summary = warehouse.land("zfs", {"web1/zpool.lp": "\n".join(lines), "web1/zpool.txt": reports})
+    assert warehouse.rows("drive_hours", "drive_id read_ios from_utc") == [("web1/sda", 36_000, None)] and summary.rows_superseded == 3
 
 
 def test_a_tail_that_the_mean_does_not_show_is_seen(warehouse: Warehouse) -> None:
