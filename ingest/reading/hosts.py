@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
 from ingest.contract.errors import UnreadableFile
 from ingest.reading.devices import drive_of, kernel_name
 from ingest.reading.files import SourceFile
-from ingest.reading.limits import too_large
+from ingest.reading.limits import too_large, unpacked_limit
 from ingest.reading.readers import opened, whole
 from ingest.reading.text import one_line
 
@@ -61,7 +61,10 @@ def read_text(file: SourceFile) -> str:
     with opened(file.path) as stream:
         content = stream.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
-        raise UnreadableFile(too_large("the file", MAX_BYTES))
+        is_packed = file.path.suffix in (".gz", ".zst")
+        raise UnreadableFile(
+            f"the file {'unpacks to' if is_packed else 'has'} more than {MAX_BYTES >> 20} MiB; give several of fewer looks"
+        )
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -100,17 +103,50 @@ def spans(seen: Sequence[tuple[datetime, Collection[T]]]) -> Iterator[tuple[T, d
 
 def looks(text: str) -> list[Look]:
     """The looks of a text in their order. Raises: UnreadableFile where it does not begin with one."""
-    found: list[Look] = []
-    for number, line in enumerate(text.splitlines(), 1):
+    return list(_looks(text.splitlines()))
+
+
+def each_look(file: SourceFile) -> Iterator[Look]:
+    """The same of a file, one after the other, however large it is: memory holds one look. A command that ends without a new line may stand
+    before the next look's. Raises: UnreadableFile.
+    """
+    with opened(file.path) as stream:
+        yield from _looks(_lines(stream, unpacked_limit(file.path)))
+
+
+def _lines(stream: IO[bytes], limit: int) -> Iterator[str]:
+    total = 0
+    while line := stream.readline(MAX_BYTES + 1):
+        if len(line) > MAX_BYTES:
+            raise UnreadableFile(f"a line is longer than {MAX_BYTES >> 20} MiB; give the commands a file for each hour")
+        total += len(line)
+        if total > limit:
+            raise UnreadableFile(too_large("the file", limit))
+        try:
+            text = line.decode("utf-8-sig" if total == len(line) else "utf-8").rstrip("\r\n")
+        except UnicodeDecodeError as error:
+            at = total - len(line) + error.start
+            raise UnreadableFile(f"byte {at} is not UTF-8; expected the text as the command prints it") from error
+        match = re.search(r"(?<=[]}])TS \d{1,12}$", text[-20:])
+        cut = len(text) - len(match[0]) if match else 0
+        yield from (text[:cut], text[cut:]) if match else (text,)
+
+
+def _looks(lines: Iterable[str]) -> Iterator[Look]:
+    look: Look | None = None
+    for number, line in enumerate(lines, 1):
         if line.startswith("TS"):
             match = _LOOK.fullmatch(line)
             if match is None:
                 raise UnreadableFile(f"line {number} is {line[:40]!r}; expected `TS` and the unix time")
-            found.append(Look(instant(float(match[1])), (match[2] or "").strip() == "again"))
-        elif found:
-            found[-1].lines.append((number, line))
+            if look is not None:
+                yield look
+            look = Look(instant(float(match[1])), (match[2] or "").strip() == "again")
+        elif look is not None:
+            look.lines.append((number, line))
         elif line.strip():
             raise UnreadableFile(
                 f"line {number} is not below a `TS seconds` line; put the unix time first: `(date +'TS %s'; COMMAND) > HOST/FILE`"
             )
-    return found
+    if look is not None:
+        yield look

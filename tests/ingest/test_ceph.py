@@ -83,8 +83,8 @@ def test_an_osd_is_compared_within_its_root_and_class(warehouse: Warehouse) -> N
     ]
     drives = warehouse.rows("drives", "drive_id model kind capacity_bytes is_group_guessed")
     assert drives == [
-        ("S0", "ATA ST4000NM", "disk", 536_870_912_000, False),
-        ("S1", "ATA ST4000NM", "ssd", 536_870_912_000, False),
+        ("h1/nvme0n1", "ATA ST4000NM", "ssd", 536_870_912_000, False),
+        ("h1/sda", "ATA ST4000NM", "disk", 536_870_912_000, False),
         ("h1/sdc", None, "disk", None, False),
     ]
     assert warehouse.rows("drive_aliases", "alias drive_id") == [("h1/nvme0n1", "S1"), ("h1/sda", "S0")]
@@ -95,9 +95,9 @@ def test_inventory_that_is_known_is_not_landed_again(warehouse: Warehouse) -> No
         at = 3600 * hour
         looks = {at: [[metadata(0, serial=serial)], tree(0)]} | {at + second: [perf(o0=1)] for second in range(300, 3601, 300)}
         land(warehouse, looks)
-    found = [(AT, "S0"), (AT + timedelta(hours=3), "NEW")]
-    assert warehouse.rows("drives", "valid_from drive_id") == found
-    assert warehouse.rows("drive_aliases", "valid_from drive_id") == found
+    new = AT + timedelta(hours=3)
+    assert warehouse.rows("drives", "valid_from drive_id") == [(AT, "h1/sda"), (new, "h1/sda")]
+    assert warehouse.rows("drive_aliases", "valid_from drive_id") == [(AT, "S0"), (new, "NEW")]
 
 
 def test_osds_of_one_drive_are_one_and_a_database_is_not_their_drive(warehouse: Warehouse) -> None:

@@ -155,12 +155,13 @@ def _steps(readings: pl.DataFrame) -> pl.DataFrame:
         return steps
     steps = steps.sort("host", "device", "at", "path")
     place = ["host", "device"]
-    follows = pl.col("begins_us").is_null() & ~pl.col("is_carried") & pl.col("at").shift(1).over(place).is_not_null()
+    before_us = pl.col("ends_us").shift(1).over(place)
+    follows = pl.col("begins_us").is_null() & ~pl.col("is_carried") & (before_us < pl.col("ends_us")).fill_null(False)
     behind = pl.any_horizontal(pl.col(name) < pl.col(name).shift(1).over(place) for name in ("reads", "writes"))
     return steps.with_columns(
-        pl.when(follows).then(pl.col("ends_us").shift(1).over(place)).otherwise("begins_us").alias("begins_us"),
+        pl.when(follows).then(before_us).otherwise("begins_us").alias("begins_us"),
         pl.when(follows).then(behind).otherwise("is_reset").alias("is_reset"),
-    ).filter(pl.col("begins_us").is_null() | (pl.col("begins_us") < pl.col("ends_us")) | pl.col("is_carried") | ~follows)
+    )
 
 
 def _each_time_once(steps: pl.DataFrame) -> pl.DataFrame:
@@ -415,8 +416,9 @@ def _last(readings: pl.DataFrame, periods: pl.DataFrame) -> pl.DataFrame:
 def _drives(periods: pl.DataFrame) -> pl.DataFrame:
     is_ssd = pl.col("device").str.starts_with("nvme") | ~pl.col("is_rotating")
     kind = pl.when(is_ssd).then(pl.lit("ssd")).when(pl.col("is_rotating")).then(pl.lit("disk"))
+    place = pl.concat_str("host", pl.lit("/"), "device")
     return periods.select(
-        "drive_id",
+        place.alias("drive_id"),
         pl.coalesce("raid_group_id", "host").alias("raid_group_id"),
         pl.col("role").fill_null("data").alias("role"),
         kind.alias("kind"),
@@ -426,9 +428,9 @@ def _drives(periods: pl.DataFrame) -> pl.DataFrame:
         "host",
         "valid_from",
         "valid_to",
-        "is_alias",
+        pl.lit(True).alias("is_alias"),
         pl.col("raid_group_id").is_null().alias("is_group_guessed"),
-        pl.concat_str("host", pl.lit("/"), "device").alias("seen_as"),
+        place.alias("seen_as"),
         "file_no",
         "row_no",
     )
