@@ -197,7 +197,7 @@ class World:
         """When somebody looked what the host's devices are: at the start, each hour, and a little after each boot."""
         draw = self.plan.draw(f"looks {host.number}")
         minute = draw.randrange(60, 3000)
-        found = {self.start, *(up + draw.randrange(20, 50) for _, up in host.boots), *([self.end - 1] if draw.random() < 0.5 else [])}
+        found = {self.start, *(up + draw.randrange(20, 50) for _, up in host.boots), self.end - 1}
         found |= {at for at in range(self.start - self.start % HOUR + minute, self.end, HOUR) if at > self.start}
         return sorted(at for at in found if self.is_up(host, at) and at < self.end)
 

@@ -252,7 +252,11 @@ def _attribute(said: Verdicts, world: World, row: dict[str, Any], attributed: di
             return
     (drive,) = known
     looked = [look.at for look in looks(world) if any(f"{look.host.name}/{each.device}" == name for each in look.bearings)]
-    if drive.is_named and drive.serial != name and (world.plan.sources in ("prometheus", "api", "zfs") or hour > hour_of(looked[0])):
+    if (
+        drive.is_named
+        and drive.serial != name
+        and (world.plan.sources in ("prometheus", "api", "zfs") or (looked and hour > hour_of(looked[0])))
+    ):
         said.say(world, 4, f"{where}: {amount} I/Os are of {drive.serial}")
     if latencies != {drive.ms} and drive.number not in unknown:
         others = [f"{each.serial} {each.ms}" for each in world.drives if world.ios(each, world.start, world.end)]
