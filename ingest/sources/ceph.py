@@ -71,10 +71,10 @@ _ENTRY: dict[str, pl.DataType] = {
     "row_no": pl.Int64(),
 }
 PERF, DRIVE, BESIDE, PLACE, WORK, LOOK = "perf", "drive", "beside", "place", "work", "look"
-"""Facts of an entry on an OSD: its latency, its drive, another device of it (`place`: PATH, DB or WAL), its peers, or what it is doing;
+"""Facts of an entry on an OSD: its latency, its drive, another device of it (`place`: DB or WAL), its peers, or what it is doing;
 and that a look saw what all are doing.
 """
-PATH, DB, WAL = "path", "db", "wal"
+DB, WAL = "db", "wal"
 _MOST_ENTRIES = 50_000
 """Entries of a file that are held before they become columns."""
 
@@ -212,7 +212,7 @@ def _named(devid: str | None) -> tuple[str | None, str | None]:
 
 
 def _metadata(osd: dict[str, Any]) -> Iterator[Entry]:
-    """The drive of an OSD's data, other paths to it, and the devices of its database and log."""
+    """The drive of an OSD's data, and the devices of its database and log; of several paths to one the first."""
     if not _is_osd(osd.get("id")):
         yield ("no number of an OSD", "id", _shown(osd.get("id")))
         return
@@ -237,14 +237,10 @@ def _metadata(osd: dict[str, Any]) -> Iterator[Entry]:
         return {"osd": osd["id"], "host": host, "device": device, "serial": serial, "model": model, "kind": _KINDS.get(kind or "")}
 
     yield {**said(devices[0], kind), "what": DRIVE, "rank": 0, "capacity_bytes": count_in(size)}
-    for path in devices[1:]:
-        yield {**said(path, kind), "what": BESIDE, "place": PATH}
     for place in (DB, WAL):
         for one in _drives_in(text_in(osd.get(f"bluefs_{place}_devices")), ids):
             if is_whole_drive(one[0]) and one != devices:
                 yield {**said(one[0], text_in(osd.get(f"bluefs_{place}_type"))), "what": BESIDE, "place": place}
-                for path in one[1:]:
-                    yield {**said(path, None), "what": BESIDE, "place": PATH}
 
 
 def _drives_in(given: str | None, ids: Mapping[str, str]) -> list[list[str]]:
@@ -398,7 +394,7 @@ def _inventory(drives: pl.DataFrame, beside: pl.DataFrame, places: pl.DataFrame)
     )
     at = ["drive_id", "at"]
     # a drive that holds data and a database is compared with those of its data
-    databases = others.filter(pl.col("what_for") != PATH).join(data, on="drive_id", how="anti").sort("what_for", *_ORDER)
+    databases = others.join(data, on="drive_id", how="anti").sort("what_for", *_ORDER)
     slots = databases.group_by(at).agg(pl.col("osd").unique().sort().alias("osds"))
     databases = databases.unique(at, keep="first", maintain_order=True).join(slots, on=at).with_columns(
         pl.concat_str("cluster", pl.lit("/"), "what_for").alias("raid_group_id"),
