@@ -700,6 +700,7 @@ def cuts(warehouse: Warehouse) -> list[tuple[str, float]]:
     return [(alias, (at - AT).total_seconds() / 60) for alias, at in rows]
 
 
+SDA = "web1/sda"
 EVERY_MINUTE = [(minute, {"sda": 100 + minute, "sdb": 100 + minute}) for minute in range(-20, 41)]
 BOTH_CUT = [(f"web1/{device}", minute) for device in ("sda", "sdb") for minute in (9, 12)]
 REMADE = [(minute, {"sda": minute, "sdb": 100 + minute}) for minute in range(41)]
@@ -710,15 +711,15 @@ REMADE = [(minute, {"sda": minute, "sdb": 100 + minute}) for minute in range(41)
     [
         (EVERY_MINUTE, [(None, None, 60)], []),
         # a fall, at once and after a look without the device
-        (EVERY_MINUTE[:30] + REMADE[10:], [(None, 9, 29), (10, None, 30)], [("web1/sda", 10)]),
-        ([*EVERY_MINUTE[:30], (10, {"sdb": 110}), *EVERY_MINUTE[31:]], [(None, 9, 29), (11, None, 29)], [("web1/sda", 11)]),
+        (EVERY_MINUTE[:30] + REMADE[10:], [(None, 9, 29), (10, None, 30)], [(SDA, 9), (SDA, 10)]),
+        ([*EVERY_MINUTE[:30], (10, {"sdb": 110}), *EVERY_MINUTE[31:]], [(None, 9, 29), (11, None, 29)], [(SDA, 9), (SDA, 11)]),
         # it is first listed at 10:20; another one goes
         ([*((n, {"sdb": 90 + n}) for n in range(-20, 0)), *((n, {"sda": 100 + n}) for n in range(41))], [(0, None, 40)], []),
         # one look is missing, then two
         (EVERY_MINUTE[:30] + EVERY_MINUTE[31:], [(None, None, 60)], []),
         (EVERY_MINUTE[:30] + EVERY_MINUTE[32:], [(None, 9, 29), (9, 12, 3), (12, None, 28)], BOTH_CUT),
         # a fall beside the end of the hour, the last thing that is seen of it, cuts there
-        (EVERY_MINUTE[:60] + REMADE[40:], [(None, 39, 59)], [("web1/sda", 40)]),
+        (EVERY_MINUTE[:60] + REMADE[40:], [(None, 39, 59)], [(SDA, 39), (SDA, 40)]),
         # looks every five minutes, for some time every minute
         (EVERY_MINUTE[:21:5] + EVERY_MINUTE[21:40] + EVERY_MINUTE[40::5], [(None, None, 60)], []),
     ],
@@ -736,7 +737,16 @@ def test_a_cut_is_seen_against_the_look_that_an_earlier_delivery_brought(warehou
     later["web1/diskstats"] = later["web1/diskstats"].replace(f"TS {TS + 540}\n", f"TS {TS + 540} again\n")
     for files in (earlier, later, later):
         warehouse.land("diskstats", files)
-    assert (minutes(warehouse), cuts(warehouse)) == ([(None, 9, 29), (10, None, 30)], [("web1/sda", 10)])
+    assert (minutes(warehouse), cuts(warehouse)) == ([(None, 9, 29), (10, None, 30)], [(SDA, 9), (SDA, 10)])
+
+
+@pytest.mark.parametrize("seam", [-2, 2, 30, 56, 58])
+def test_an_hour_of_two_deliveries_is_the_sum_of_both(seam: int, warehouse: Warehouse) -> None:
+    """The later one begins with the last look of the earlier one, as those of a collector do."""
+    looks = [(minute, {"sda": 100 + minute}) for minute in range(-40, 101, 2)]
+    for part in ([each for each in looks if each[0] <= seam], [each for each in looks if each[0] >= seam]):
+        warehouse.land("diskstats", counting(*part))
+    assert sum(reads for *_, reads in minutes(warehouse)) == 140
 
 
 def test_a_path_that_comes_back_is_no_other_drive(warehouse: Warehouse) -> None:
