@@ -228,7 +228,13 @@ def _in_spans(steps: pl.DataFrame, part_us: int) -> pl.DataFrame:
     is_other = pl.any_horizontal(pl.col(name) != pl.col(name).shift(1) for name in place).fill_null(True)
     changes = (pl.col("path") != pl.col("path").shift(1)).fill_null(False) & ~is_other
     steps = steps.with_columns(is_other.cum_sum().alias("place_no"), changes.alias("changes"))
-    uneven = steps.filter(~is_whole | pl.col("changes")).select("place_no").unique()
+    starts, ends = (
+        (pl.col("hour") != pl.col("hour").shift(step)).fill_null(True) | pl.col("place_no").ne_missing(pl.col("place_no").shift(step))
+        for step in (1, -1)
+    )
+    is_late = starts & (pl.col("begins_us") > pl.col("hour") * part_us + LOOKBACK_US)
+    is_early = ends & (pl.col("ends_us") < (pl.col("hour") + 1) * part_us - LOOKBACK_US)
+    uneven = steps.filter(~is_whole | pl.col("changes") | is_late | is_early).select("place_no").unique()
     even = steps.join(uneven, on="place_no", how="anti", maintain_order="left").with_columns(
         pl.lit(1, pl.UInt32()).alias("span_no"), pl.lit(False).alias("is_long"),
         pl.lit(None, pl.Datetime("us")).alias("from_utc"), pl.lit(None, pl.Datetime("us")).alias("to_utc"),
