@@ -1,6 +1,6 @@
 {#- CTEs that name what hosts measured over spans (`from_utc` to `to_utc`; where a span is not given, it is its hour): `seen`, with `serial`, the drive
     that bore its name over its span: the name itself where it is unknown, null where it may have passed from one drive to another meanwhile.
-    A span has no break, so one drive bore its name throughout if one is known to have borne it at any time of it, and no other. -#}
+    One drive bore its name throughout where one is known to have borne it, and no other, and at no time of it may the name have passed. -#}
 {% macro named_spans(relation) -%}
 spans as (
     select
@@ -17,7 +17,7 @@ passing as (
     select
         spans.drive_id, spans.span_from_utc, spans.span_to_utc,
         min(names.drive_id) as serial,
-        count(distinct names.drive_id) as drive_count
+        count(distinct names.drive_id) = 1 and count(names.drive_id) = count(*) as is_known
     from (select distinct drive_id, span_from_utc, span_to_utc from spans where source is not null) as spans
     inner join {{ ref('int_names') }} as names
         on spans.drive_id = names.alias
@@ -30,7 +30,7 @@ passing as (
 seen as (
     select
         spans.*,
-        case when coalesce(passing.drive_count, 1) = 1 then coalesce(names.drive_id, passing.serial, spans.drive_id) end as serial
+        case when coalesce(passing.is_known, true) then coalesce(names.drive_id, passing.serial, spans.drive_id) end as serial
     from spans
     left join {{ ref('int_names') }} as names
         on spans.source is not null

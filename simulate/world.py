@@ -213,6 +213,8 @@ def _boot(world: World, draw: random.Random) -> Iterator[tuple[int, Act]]:
 
     def boot(at: int) -> None:
         before = world.live(host.number, at)
+        if not before:
+            return
         up = at + draw.randrange(60, 400)
         names = [each.device for each in before if each.drive.is_named]  # who could tell of the others that they were renamed?
         draw.shuffle(names)
@@ -309,7 +311,7 @@ def _dock(world: World, draw: random.Random) -> None:
     """Some drives of a host are in a dock that gives all of them one serial and one world wide name. Their sizes differ."""
     host = draw.choice(world.hosts)
     for n, each in enumerate(world.bearings):
-        if each.host == host.number and each.device in ("sda", "sdb", "sdc"):
+        if each.host == host.number and each.device in ("sda", "sdb", "sdc") and each.drive.is_named and each.path == (0, 1):
             told = (f"{world.number:012}", f"0x5000000{world.number:09}")
             capacity = ("sda", "sdb", "sdc").index(each.device) * 10**12 + 10**12
             world.bearings[n] = replace(each, drive=_telling(world, each.drive, told, capacity=capacity))
@@ -317,10 +319,11 @@ def _dock(world: World, draw: random.Random) -> None:
 
 def _machines(world: World, draw: random.Random) -> None:
     """Hosts are virtual machines; the first drive of each has the serial that their hypervisor invents."""
-    for n, each in enumerate(world.bearings):
-        if each.device == "sda" and len(world.hosts) > 1 and each.drive.told[0]:
-            told = (f"QM{world.number:03}01", "")
-            world.bearings[n] = replace(each, drive=_telling(world, each.drive, told, model="QEMU HARDDISK", capacity=10**12))
+    firsts = [n for n, each in enumerate(world.bearings) if each.device == "sda" and each.drive.is_named and each.path == (0, 1)]
+    for n in firsts if len(firsts) > 1 else ():
+        told = (f"QM{world.number:03}01", "")
+        drive = _telling(world, world.bearings[n].drive, told, model="QEMU HARDDISK", capacity=10**12)
+        world.bearings[n] = replace(world.bearings[n], drive=drive)
 
 
 def _paths(world: World, draw: random.Random) -> None:

@@ -21,6 +21,7 @@ def with_spans(
     is_gap: pl.Expr | None = None,
     is_whole: pl.Expr | None = None,
     part_us: int = HOUR_US,
+    of_hour_at: float = 1.0,
 ) -> pl.DataFrame:
     """Increments in order of `ends_us` (columns `place`, `begins_us`, `ends_us`, `hour`, counted from 1970) with the span that each is of.
 
@@ -31,7 +32,8 @@ def with_spans(
 
     is_whole: of an increment over which the device was seen all the time; it says nothing of how long one usually is.
 
-    part_us: of parts of an hour, which `hour` counts then; their times are null but at a break, as the next delivery may fill them.
+    of_hour_at: the place in an increment whose hour it is of, 1 = its end. part_us: of parts of an hour, which `hour` counts then; their
+    times are null but at a break, as the next delivery may fill them.
     """
     begins, ends, hour = pl.col("begins_us"), pl.col("ends_us"), pl.col("hour")
     of_part, of_span = [*place, "hour"], [*place, "hour", "span_no"]
@@ -54,9 +56,13 @@ def with_spans(
     )
     start, end = hour * part_us, (hour + 1) * part_us
     first, last = begins.first().over(of_span), ends.last().over(of_span)
-    reached = {edge: getattr(pl.col("reach_us"), edge)().over(of_span) for edge in ("first", "last")}
-    with_start = (first <= start) | (~pl.col("is_apart").first().over(of_span) & (first <= start + reached["first"]))
-    with_end = (last >= end) | (~pl.col("ends_apart").last().over(of_span) & (last >= end - reached["last"]))
+    # where a call begins or ends another may have gone before or go on, if a further increment has room in the hour
+    usual, is_hour = pl.col("usual_us"), pl.lit(part_us == HOUR_US)
+    to_start = pl.when(is_hour & (begins == begins.min().over(place))).then(usual * (1 - of_hour_at)).otherwise("reach_us").first()
+    to_end = pl.when(is_hour & (ends == ends.max().over(place))).then(usual * of_hour_at - int(of_hour_at)).otherwise("reach_us").last()
+    to_start, to_end = to_start.over(of_span), to_end.over(of_span)
+    with_start = (first <= start) | (~pl.col("is_apart").first().over(of_span) & (first <= start + to_start))
+    with_end = (last >= end) | (~pl.col("ends_apart").last().over(of_span) & (last >= end - to_end))
     return steps.with_columns(
         pl.when(~with_start).then(first).cast(pl.Datetime("us")).alias("from_utc"),
         pl.when(~with_end).then(last).cast(pl.Datetime("us")).alias("to_utc"),

@@ -212,7 +212,7 @@ def _named(devid: str | None) -> tuple[str | None, str | None]:
 
 
 def _metadata(osd: dict[str, Any]) -> Iterator[Entry]:
-    """The drive of an OSD's data, and the devices of its database and log."""
+    """The drive of an OSD's data, and the devices of its database and log; of several paths to one the first."""
     if not _is_osd(osd.get("id")):
         yield ("no number of an OSD", "id", _shown(osd.get("id")))
         return

@@ -255,11 +255,11 @@ def in_spans(intervals: pl.DataFrame, seconds: int) -> pl.DataFrame:
 def cuts_of(spans: pl.DataFrame) -> pl.DataFrame:
     """Who bears a device's name has to be seen again after these intervals: the drive or its counters began anew, or a gap was too long.
 
-    A gap that counts is a span of its own, so the name may have passed before it, too: a record below row 0.
+    The name passed between two looks, so both are told, that before in a record below row 0.
     """
     # a path that began anew says nothing of its head, which comes first
     cut = spans.unique(["host", "device", "at"], keep="first", maintain_order=True).filter(pl.col("is_reset") | pl.col("is_long"))
-    before = cut.filter(~pl.col("is_reset")).with_columns(pl.col("at") - pl.col("seconds"), -pl.col("row_no"))
+    before = cut.with_columns(pl.col("at") - pl.col("seconds"), -pl.col("row_no"))
     at = (pl.col("at") * 1e6).round().cast(pl.Int64).cast(pl.Datetime("us"))
     return completed(
         pl.concat([cut, before]).select(

@@ -228,7 +228,7 @@ def _name_by_neighbours(every: list[tuple[tuple[str, ...], Array]]) -> None:
         if array.identity.uuid and array.devices:
             named.setdefault((folder, array.devices), set()).add(array.identity.uuid)
     for folder, array in every:
-        if array.identity.uuid is None and len(uuids := named.get((folder, array.devices), set())) == 1:
+        if len(uuids := named.get((folder, array.devices), set())) == 1:
             (array.identity.uuid,) = uuids
 
 
@@ -286,14 +286,14 @@ def _identified(arrays: list[Array], known: dict[Identity, Array], at: datetime,
         pairs += [(kin, was, array) for array in likely if (kin := _kinship(was, array)) is not None]
     found: dict[Identity, Array] = {}
     left = list(arrays)
-    for _, was, array in sorted(pairs, key=lambda pair: pair[0], reverse=True):
+    for kin, was, array in sorted(pairs, key=lambda pair: pair[0], reverse=True):
         identity = was.identity
         if identity in found or array not in left:
             continue
         left.remove(array)
         same, moved = _shared(was, array)
         identity.uuid = identity.uuid or array.uuid
-        array.is_told = not moved and (same > 0 or not was.members)
+        array.is_told = kin[0] > 0 and not moved and (same > 0 or not was.members)
         if not array.is_told:
             said.moved.setdefault(f"{array.name} has other drives or slots", at)
         if array.name != was.name:

@@ -211,7 +211,7 @@ def with_restarts(used: pl.DataFrame, restarts: list[tuple[str, datetime]]) -> t
 def in_spans(used: pl.DataFrame, seconds: int) -> pl.DataFrame:
     """Intervals that count with the span of an hour, or of a part of it, that each is of (`with_spans`)."""
     steps = used.with_columns((pl.col("middle") // (seconds * 1_000_000)).alias("hour"))
-    return with_spans(steps, ["host", "device"], pl.col("is_cut"), part_us=seconds * 1_000_000)
+    return with_spans(steps, ["host", "device"], pl.col("is_cut"), part_us=seconds * 1_000_000, of_hour_at=0.5)
 
 
 def cuts_of(spans: pl.DataFrame, restarted: pl.DataFrame) -> pl.DataFrame:

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 import duckdb
@@ -23,6 +23,7 @@ from engine.compiled import digests
 from engine.errors import Hindered, ModelError
 from engine.read import QueryError, note_other_models
 from engine.warehouse import Warehouse, quoted
+from ingest import ingest
 from ingest.raw.store import list_deliveries
 from tests.drivetail.conftest import Published, drivetail
 
@@ -209,6 +210,29 @@ def test_a_warehouse_of_a_release_is_taken_over(archive: Path, tmp_path: Path) -
     assert drivetail("alerts", "--new", "-w", warehouse.root).output == "No new alert\n"
     status = json.loads(drivetail("status", "--json", "-w", warehouse.root).stdout)
     assert status["quarantined"]["count"] == 1 and "do not add up" not in str(status["problems"])
+
+
+def test_an_hour_that_an_earlier_release_kept_meets_spans_of_it(tmp_path: Path) -> None:
+    """0.1.0 wrote no spans. A part of its hour comes again: what was collected last stands, and of spans that overlap the longer."""
+    warehouse = unpacked(LAST, tmp_path)
+    begun = int(datetime(2026, 2, 20, 3, tzinfo=UTC).timestamp())
+
+    def land(name: str, counted: dict[int, int]) -> tuple[int, int]:
+        looks = (f"TS {begun + 60 * at}\n8 0 sda {n} 0 {8 * n} {2 * n} 0 0 0 0 0 0 0\n" for at, n in counted.items())
+        (tmp_path / name / "web1").mkdir(parents=True)
+        (tmp_path / name / "web1/diskstats").write_text("".join(looks), encoding="utf-8")
+        done = ingest("diskstats", tmp_path / name, warehouse.root)
+        return done.rows_accepted, done.rows_superseded
+
+    assert land("to_half_past", {at: 1000 + at for at in range(0, 35, 5)}) == (1, 6)
+    # the counters fall at 03:40
+    assert land("with_a_fall", {at: (1000 if at < 40 else 0) + at for at in range(0, 125, 5)}) == (18, 7)
+    built = drivetail("build", "--keep-pruned", "-w", warehouse.root)
+    assert built.exit_code == 0, built.output
+    with duckdb.connect(str(warehouse.published), read_only=True) as connection:
+        hours = "from intermediate.int_drive_hours__identified where drive_id = 'serial-a' and source = 'diskstats'"
+        rows = connection.execute(f"select extract(hour from hour_utc), read_ios, coverage, other_spans {hours} order by 1").fetchall()
+    assert rows == [(2, 3600, 1.0, 0), (3, 3600, 1.0, 1), (4, 60, 1.0, 0)]
 
 
 def test_a_build_database_that_cannot_be_opened_names_the_command(landed: Warehouse) -> None:

@@ -171,9 +171,13 @@ def test_a_finer_pull_sees_what_every_scrape_saw(warehouse: Warehouse) -> None:
         if last >= first and 0 <= part < 12 and before > SCRAPED_UNIX + (part - 1) * 300:
             ios, seconds = expected.get(SCRAPED + part * 5 * MINUTE, (0, 0.0))
             expected[SCRAPED + part * 5 * MINUTE] = (ios + int(last - first), seconds + at - before)
-    found = {row["from_utc"]: (row["read_ios"], row["coverage"]) for row in warehouse.live("drive_samples").to_dicts()}
+    samples = warehouse.live("drive_samples").sort("from_utc")
+    parts = samples.group_by(pl.col("from_utc").dt.truncate("5m"), maintain_order=True).agg(pl.col("read_ios", "coverage").sum())
+    found = {part: (ios, coverage) for part, ios, coverage in parts.iter_rows()}
     assert found == {part: (ios, pytest.approx(min(1.0, seconds / 300))) for part, (ios, seconds) in expected.items()}
-    assert len(found) == 11  # all that was looked at in 30:00 to 40:00 is what ends the gap
+    # where the counters began anew, and after the gap
+    begun = samples.filter(pl.col("from_utc").dt.minute() % 5 > 0)["from_utc"].to_list()
+    assert [(at - SCRAPED).total_seconds() for at in begun] == [1025, 2525]
 
 
 def test_the_fuller_sample_of_a_time_counts_whatever_came_first(tmp_path: Path) -> None:

@@ -283,6 +283,17 @@ IDENTITIES: dict[str, tuple[tuple[str, ...], dict[str, str], list[tuple[str, str
         (array(f"md1 : {RAID6}", FOUR), array("md127 : active raid6 sdb2[0] sdc2[1] sdd2[2] sde2[3]", FOUR)),
         dict.fromkeys("abcde", "web1/md1"), [], "md127 has other drives or slots",
     ),
+    "letters changed but one, and renamed": (
+        (array(f"md1 : {RAID6}", FOUR), array("md127 : active raid6 sda2[0] sdf2[1] sdg2[2] sdh2[3]", FOUR)),
+        dict.fromkeys("abcdfgh", "web1/md1"), [], "md127 has other drives or slots",
+    ),
+    "a drive of an array that is gone in a new one": (
+        (
+            array(f"md1 : {RAID6}", FOUR),
+            array("md2 : active raid6 sda2[0] sdf2[1] sdg2[2] sdh2[3] sdi2[4]", FOUR.replace("[4/4] [UUUU]", "[5/5] [UUUUU]")),
+        ),
+        {}, [(f"sd{letter}", "removed") for letter in "abcd"], "",
+    ),
     "letters swapped between arrays of other sizes": (
         (
             array("md0 : active raid1 sda1[0] sdb1[1]") + array("md1 : active raid1 sdc1[0] sdd1[1]", "9 blocks [2/2] [UU]"),
@@ -425,16 +436,17 @@ def test_the_widest_export_counts_and_one_note_misses_sizes(warehouse: Warehouse
     (file,) = warehouse.land("mdadm", {"web1/mdadm": text}).files
     assert set(warehouse.rows("drives", "raid_group_id")) == {(UUID,)}
     assert (file.note or "").startswith("2 drives are in several arrays, such as sda (") and "sizes of some are not known" in str(file.note)
-    # --detail has sizes
+    # --detail has sizes, and the second look that loses one has that of the first
     wide, big = (
         f"/dev/md{n}:\n        Raid Level : raid1\n        {size}\n      Raid Devices : {len(of)}\n             State : clean\n"
         f"   Working Devices : {len(of)}\n              UUID : {uuid}\n    Number   Major   Minor   RaidDevice State\n"
         + "".join(f"       {at}       8       {at}        {at}      active sync   /dev/sd{letter}{n}\n" for at, letter in enumerate(of))
         for n, of, uuid, size in (
-            (1, "abcd", UUID, "Array Size : 8000 (8.19 MB)"), (2, "ab", OTHER_UUID, "Used Dev Size : 90000 (87.89 MiB 92.16 MB)")
+            (1, "abcd", UUID, "Array Size : 8000 (7.81 MiB 8.19 MB)"), (2, "ab", OTHER_UUID, "Used Dev Size : 90000 (87.89 MiB 92.16 MB)")
         )
     )  # fmt: skip
-    warehouse.land("mdadm", {"web2/mdadm": f"TS {TS}\n{wide}{big}"})
+    less = (wide + big).replace("Used Dev Size", "Used")
+    assert warehouse.land("mdadm", {"web2/mdadm": f"TS {TS}\n{wide}{big}TS {TS + 60}\n{less}"}).rows_delivered == 4
     groups = {drive[-1]: group for drive, group in warehouse.rows("drives", "drive_id raid_group_id", host="web2")}
     assert groups == {"a": OTHER_UUID, "b": OTHER_UUID, "c": UUID, "d": UUID}
 
@@ -448,6 +460,11 @@ def test_a_state_that_is_known_says_who_has_left(state: str, warehouse: Warehous
     assert (summary.rows_rejected, summary.files[0].note) == (0, None)
     assert warehouse.rows("drive_events", "drive_id detail") == [("web1/sda", "md: removed")]
     assert warehouse.rows("drives", "drive_id slot", valid_from=AT + timedelta(minutes=10)) == [("web1/sdb", "1")]
+
+
+def test_a_detail_counts_copies() -> None:
+    text = DETAIL.replace("raid6", "raid10").replace("left-symmetric", "near=2, far=2\n        Array Size : 5000000 (4.77 GiB 5.12 GB)")
+    assert [each.member_blocks for each in arrays_of(looks(f"TS {TS}\n{text}")[0], [])] == [5_000_000]
 
 
 def test_a_broken_array_in_the_first_look_has_the_members_that_are_left(warehouse: Warehouse) -> None:
@@ -683,6 +700,7 @@ def cuts(warehouse: Warehouse) -> list[tuple[str, float]]:
     return [(alias, (at - AT).total_seconds() / 60) for alias, at in rows]
 
 
+SDA = "web1/sda"
 EVERY_MINUTE = [(minute, {"sda": 100 + minute, "sdb": 100 + minute}) for minute in range(-20, 41)]
 BOTH_CUT = [(f"web1/{device}", minute) for device in ("sda", "sdb") for minute in (9, 12)]
 REMADE = [(minute, {"sda": minute, "sdb": 100 + minute}) for minute in range(41)]
@@ -693,15 +711,15 @@ REMADE = [(minute, {"sda": minute, "sdb": 100 + minute}) for minute in range(41)
     [
         (EVERY_MINUTE, [(None, None, 60)], []),
         # a fall, at once and after a look without the device
-        (EVERY_MINUTE[:30] + REMADE[10:], [(None, 9, 29), (10, None, 30)], [("web1/sda", 10)]),
-        ([*EVERY_MINUTE[:30], (10, {"sdb": 110}), *EVERY_MINUTE[31:]], [(None, 9, 29), (11, None, 29)], [("web1/sda", 11)]),
+        (EVERY_MINUTE[:30] + REMADE[10:], [(None, 9, 29), (10, None, 30)], [(SDA, 9), (SDA, 10)]),
+        ([*EVERY_MINUTE[:30], (10, {"sdb": 110}), *EVERY_MINUTE[31:]], [(None, 9, 29), (11, None, 29)], [(SDA, 9), (SDA, 11)]),
         # it is first listed at 10:20; another one goes
         ([*((n, {"sdb": 90 + n}) for n in range(-20, 0)), *((n, {"sda": 100 + n}) for n in range(41))], [(0, None, 40)], []),
         # one look is missing, then two
         (EVERY_MINUTE[:30] + EVERY_MINUTE[31:], [(None, None, 60)], []),
         (EVERY_MINUTE[:30] + EVERY_MINUTE[32:], [(None, 9, 29), (9, 12, 3), (12, None, 28)], BOTH_CUT),
         # a fall beside the end of the hour, the last thing that is seen of it, cuts there
-        (EVERY_MINUTE[:60] + REMADE[40:], [(None, 39, 59)], [("web1/sda", 40)]),
+        (EVERY_MINUTE[:60] + REMADE[40:], [(None, 39, 59)], [(SDA, 39), (SDA, 40)]),
         # looks every five minutes, for some time every minute
         (EVERY_MINUTE[:21:5] + EVERY_MINUTE[21:40] + EVERY_MINUTE[40::5], [(None, None, 60)], []),
     ],
@@ -719,7 +737,16 @@ def test_a_cut_is_seen_against_the_look_that_an_earlier_delivery_brought(warehou
     later["web1/diskstats"] = later["web1/diskstats"].replace(f"TS {TS + 540}\n", f"TS {TS + 540} again\n")
     for files in (earlier, later, later):
         warehouse.land("diskstats", files)
-    assert (minutes(warehouse), cuts(warehouse)) == ([(None, 9, 29), (10, None, 30)], [("web1/sda", 10)])
+    assert (minutes(warehouse), cuts(warehouse)) == ([(None, 9, 29), (10, None, 30)], [(SDA, 9), (SDA, 10)])
+
+
+@pytest.mark.parametrize("seam", [-2, 2, 30, 56, 58])
+def test_an_hour_of_two_deliveries_is_the_sum_of_both(seam: int, warehouse: Warehouse) -> None:
+    """The later one begins with the last look of the earlier one, as those of a collector do."""
+    looks = [(minute, {"sda": 100 + minute}) for minute in range(-40, 101, 2)]
+    for part in ([each for each in looks if each[0] <= seam], [each for each in looks if each[0] >= seam]):
+        warehouse.land("diskstats", counting(*part))
+    assert sum(reads for *_, reads in minutes(warehouse)) == 140
 
 
 def test_a_path_that_comes_back_is_no_other_drive(warehouse: Warehouse) -> None:

@@ -104,8 +104,7 @@ def named(hours: pl.DataFrame, aliases: pl.DataFrame) -> pl.DataFrame:
     serials = aliases.select(
         pl.col("alias").alias("seen_as"), pl.col("drive_id").alias("serial"), pl.col("valid_from").alias("collected_at")
     )
-    by = {"on": "collected_at", "by": "seen_as", "strategy": "backward", "check_sortedness": False}
-    found = hours.join_asof(serials.sort("collected_at"), **by)  # type: ignore[arg-type]
+    found = hours.join_asof(serials.sort("collected_at"), on="collected_at", by="seen_as", strategy="backward", check_sortedness=False)
     return found.with_columns(pl.coalesce("serial", "drive_id").alias("drive_id")).drop("serial")
 
 
@@ -226,7 +225,7 @@ def test_a_pull_lands_once_and_again_changes_nothing(warehouse: Warehouse) -> No
     assert (longer.rows_delivered, longer.rows_accepted, longer.rows_duplicate) == (12, 6, 6)
     assert warehouse.live().height == 9
     drives = warehouse.live("drives").select("drive_id", "model", "kind", "host").unique().sort("drive_id").rows()
-    assert drives == [(f"S{n}", "A DISK", "disk", "web") for n in range(3)]
+    assert drives == [(f"web/sd{letter}", "A DISK", "disk", "web") for letter in "abc"]
 
 
 def test_an_interrupted_pull_goes_on_where_it_was(warehouse: Warehouse) -> None:
@@ -429,7 +428,8 @@ def test_samples_that_are_no_numbers_cost_their_scrape_only(warehouse: Warehouse
     assert rows.filter(drive_id="S1")["read_ios"].to_list() == clean.filter(drive_id="S1")["read_ios"].to_list()[:2]
     # the hour before ends four minutes early, the hour after begins then: nothing is lost
     assert sum(rows.filter(drive_id="S0")["read_ios"]) == sum(clean.filter(drive_id="S0")["read_ios"].to_list()[:2])
-    assert rows.filter(drive_id="S0")["coverage"].to_list() == [pytest.approx(56 / 60), 1.0]
+    coverage = [minutes / 60 for minutes in (56, 5, 59)]
+    assert rows.filter(drive_id="S0").sort("collected_at")["coverage"].to_list() == pytest.approx(coverage)
 
 
 def test_hosts_groups_and_devices_go_by_the_labels_that_are_named(warehouse: Warehouse) -> None:
@@ -471,7 +471,7 @@ def test_hidden_paths_count_where_their_nvme_head_counts_nothing(is_counted_twic
     parts = [drive_hours(all_readings(drive("web", "sda", every(60), random.Random(n)))) for n in draws]
     assert got.select("seen_as", "drive_id").unique().rows() == [("web/nvme2n1", "S7")]
     assert got["read_ios"].to_list() == [sum(hour) for hour in zip(*(part["read_ios"][:2] for part in parts), strict=True)]
-    assert warehouse.live("drives")["drive_id"].unique().to_list() == ["S7"]
+    assert warehouse.live("drives")["drive_id"].unique().to_list() == ["web/nvme2n1"]
 
 
 def test_members_of_an_array_are_a_group_with_its_spare(warehouse: Warehouse) -> None:
@@ -481,7 +481,7 @@ def test_members_of_an_array_are_a_group_with_its_spare(warehouse: Warehouse) ->
         fleet[key] = [(at, 1.0) for at in every(60)]
     pulled(fleet, warehouse)
     assert warehouse.live()["raid_group_id"].unique().to_list() == ["aa:bb:cc:dd"]
-    assert warehouse.rows("drives", "drive_id role") == [("S0", "data"), ("S1", "data"), ("S2", "spare")]
+    assert warehouse.rows("drives", "drive_id role") == [("web/sda", "data"), ("web/sdb", "data"), ("web/sdc", "spare")]
 
 
 def test_where_node_exporter_names_no_drive_the_membership_does(warehouse: Warehouse) -> None:
@@ -491,7 +491,8 @@ def test_where_node_exporter_names_no_drive_the_membership_does(warehouse: Wareh
         fleet[key] = [(at, 1.0) for at in every(60)]
     pulled(fleet, warehouse)
     drives = warehouse.live("drives").sort("drive_id").select("drive_id", "model", "raid_group_id")
-    assert drives.rows() == [("ZA1", "M 1", "u"), ("ZA2", "M 1", "u"), ("web/sda", "M 1", "u")]
+    assert drives.rows() == [(f"web/sd{letter}", "M 1", "u") for letter in "abc"]
+    assert warehouse.rows("drive_aliases", "alias drive_id") == [("web/sdb", "ZA1"), ("web/sdc", "ZA2")]
 
 
 @pytest.mark.parametrize("question", ["reads", "timestamp("])

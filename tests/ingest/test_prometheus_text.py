@@ -80,7 +80,11 @@ def test_counters_that_wrap_or_start_again(warehouse: Warehouse) -> None:
         {"reads": 15, "read_seconds": 0.15},
     ]
     land(warehouse, "".join(lines(f" {T + 900 * n}", **reading) for n, reading in enumerate(readings)))
-    assert warehouse.rows("drive_hours", "read_ios read_latency_us coverage") == [(30, pytest.approx(1.2e6 / 30, rel=1e-9), 0.75)]
+    assert warehouse.rows("drive_hours", "from_utc to_utc read_ios read_latency_us coverage") == [
+        (None, datetime(2026, 1, 5, 10, 30), 20, pytest.approx(1.1e6 / 20, rel=1e-9), 0.5),
+        (datetime(2026, 1, 5, 10, 45), None, 10, pytest.approx(1e4, rel=1e-9), 0.25),
+    ]
+    assert warehouse.rows("drive_aliases", "alias drive_id valid_from") == [("web1/sda", None, datetime(2026, 1, 5, 10, 45))]
 
 
 def test_broken_lines_cost_themselves(warehouse: Warehouse) -> None:
@@ -157,7 +161,9 @@ def test_days_that_are_taken_one_by_one_come_to_what_they_come_to_together(
     told.append(counts(land(apart, *files)))
     assert told[0] == told[1] and told[0][3] == 0
     for kind, order in (("drive_hours", "hour_utc"), ("drives", "valid_from"), ("drive_aliases", "valid_from")):
-        one, other = (each.live(kind).sort(order, "file_no", "row_no", pl.last()) for each in (together, apart))
+        # a day does not know that a break follows at its end
+        known = pl.exclude("to_utc") if kind == "drive_hours" else pl.all()
+        one, other = (each.live(kind).select(known).sort(order, "file_no", "row_no", pl.last()) for each in (together, apart))
         assert one.equals(other), kind
     assert together.live()["hour_utc"].n_unique() >= 72
     assert together.live("drives").height == 8

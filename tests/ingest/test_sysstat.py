@@ -236,7 +236,7 @@ def test_a_restart_cuts_and_its_devices_have_to_be_seen_again(tool: str, warehou
         made = sadf(*(interval(H + timedelta(minutes=n)) for n in (*before, *after)))
         text = made.replace('"restarts": []', f'"restarts": [{json.dumps(boot)}]')
     land(warehouse, text)
-    assert spans(warehouse) == [(None, 20, 1200), (30, None, 1200)]
+    assert spans(warehouse) == [(None, 20, 1200), (30, 50, 1200)]
     assert warehouse.rows("drive_aliases", "alias drive_id valid_from") == [("web1/sda", None, H + timedelta(minutes=25))]
     assert warehouse.rows("drives", "valid_from") == [(H,)]
 

@@ -25,8 +25,9 @@ from ingest.contract.errors import IngestError, UnreadableFile
 from ingest.contract.values import utc_now
 from ingest.raw.staging import write_parquet
 from ingest.reading.batches import Batch, batch_of
-from ingest.reading.files import FileResult, SourceFile, named
-from ingest.reading.histograms import drive_latencies
+from ingest.reading.files import FileResult, SourceFile
+from ingest.reading.files import named as files_named
+from ingest.reading.histograms import BUCKET, drive_latencies
 from ingest.reading.overlap import each_once, take_back
 from ingest.reading.parse import completed, split
 from ingest.reading.readers import RawChunk
@@ -35,11 +36,12 @@ from ingest.reading.text import one_line
 from ingest.sources import SOURCES
 from ingest.sources.prometheus.client import Client, PrometheusError, server_url
 from ingest.sources.prometheus.health import Point, health_of
-from ingest.sources.prometheus.known import unknown_rows
+from ingest.sources.prometheus.known import hosts_apart, last_sightings, unknown_rows
+from ingest.sources.prometheus.paths import Naming, contradictions, named, naming_of, with_names
 from ingest.sources.prometheus.pull import HOUR, Selection, chunks, pull, pull_health, pull_latencies
 from ingest.sources.prometheus.readings import CARRIED, READING, Rolled, checks, roll_up
 from ingest.sources.prometheus.text import EXPECTED as EXPECTED_TEXT
-from ingest.sources.prometheus.text import PLACE, Labels, SampleFile, Samples, read_samples, spans_of
+from ingest.sources.prometheus.text import PLACE, Labels, SampleFile, Samples, is_watched_twice, read_samples, spans_of
 
 if TYPE_CHECKING:
     from ingest.raw.landing import Landing
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
 PULLED, TEXT = "readings", "samples"
 SUFFIXES = (".prom", ".txt", ".om", ".openmetrics", ".dump")
 EXPECTED = f"the address of a server (http://prometheus:9090), or files *{', *'.join(SUFFIXES)}, also .gz or .zst, with {EXPECTED_TEXT}"
-recognise = named(TEXT, rf".*({'|'.join(map(re.escape, SUFFIXES))})(\.gz|\.zst)?")
+recognise = files_named(TEXT, rf".*({'|'.join(map(re.escape, SUFFIXES))})(\.gz|\.zst)?")
 DEFAULT_HOURS = 24
 ABANDONED_SECONDS = 24 * 3600
 """After which half a piece is of a call that was killed."""
@@ -148,7 +150,8 @@ def _health_points(path: Path) -> Iterator[Point]:
 
 def spool(warehouse: Path, url: str, options: Mapping[str, Any]) -> Path:
     """Where the pieces of a pull wait until they have landed: a folder per server and selection."""
-    key = json.dumps([url, {name: options.get(name) for name in SOURCES["prometheus"].all_options}], sort_keys=True)
+    asked = {name: options.get(name) for name in SOURCES["prometheus"].all_options}
+    key = json.dumps([url, asked, list(READING)], sort_keys=True)  # another release may keep other columns
     return Path(warehouse) / "pulled" / hashlib.sha256(key.encode()).hexdigest()[:16]
 
 
@@ -186,31 +189,59 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     """Roll the readings up and stage drive-hours, inventory and aliases.
 
     Counts are readings: one scrape of one drive. Files of samples belong together, so that a scrape in one file
-    follows that in another, and are taken some days at a time; each piece of a pull stands alone.
+    follows that in another, and are taken some days at a time; each piece of a pull stands alone. Hosts have one name throughout.
     """
-    together = [(result, samples) for result, samples in landing.read_each(files, partial(_read, landing)) if samples is not None]
+    apart = hosts_apart(landing)
+    pulled = [_looked_through(file) for file in files if file.record_kind == PULLED]
+    naming, notes = naming_of([found for found, _ in pulled], apart, [places for _, places in pulled])
+    read = partial(_read, landing, naming)
+    together = [(result, samples) for result, samples in landing.read_each(files, read) if samples is not None]
     before = pl.DataFrame(schema=_NUMBERED)
-    spans = spans_of([file for _, file in together])
-    for found in zip(*(file.pieces(spans) for _, file in together), strict=True):
+    series = [file for _, file in together]
+    spans = spans_of(series)
+    if series:
+        days = zip(*(file.pieces(spans) for file in series), strict=True) if is_watched_twice(series) else ()
+        found = (contradictions(pl.concat([samples.readings for samples in day])) for day in days)
+        naming, notes = naming_of(found, apart, [file.series.select("host", "path") for file in series])
+    for found in zip(*(file.pieces(spans) for file in series), strict=True):
         readings = [_counted(samples, landing, result) for (result, _), samples in zip(together, found, strict=True)]
         once = each_once(pl.concat(readings), PLACE, [name for name in READING if name not in PLACE], landing.by_no)
-        before = _stage(pl.concat([before, once]), landing)
+        before = _stage(pl.concat([before, with_names(once, naming)]), landing)
+    for result, file in together:
+        with landing.reading(result):
+            _take_health(file.health_points(), naming, landing, result)
+    if landing.by_no:
+        landing.by_no[max(landing.by_no)].notes += notes
 
 
-def _read(landing: Landing, file: SourceFile, result: FileResult) -> SampleFile | None:
+def _looked_through(file: SourceFile) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The contradictions in a piece of a pull, and its places (host, path); none where it cannot be read, which whoever lands it says."""
+    try:
+        readings = pl.read_parquet(file.path, glob=False)
+    except (OSError, pl.exceptions.PolarsError):
+        readings = pl.DataFrame(schema=READING)
+    return contradictions(readings), readings.select("host", "path").unique()
+
+
+def _read(landing: Landing, naming: Naming, file: SourceFile, result: FileResult) -> SampleFile | None:
     """A file of samples; a piece of a pull is staged at once."""
     if file.record_kind != PULLED:
         return _samples(file, landing, result)
-    _stage(_checked(_pulled(file), landing, result), landing)
-    _take_health(_health_points(file.path.with_suffix(HEALTH_SUFFIX)), landing, result)
+    _stage(with_names(_checked(_pulled(file), landing, result), naming), landing)
+    _take_health(_health_points(file.path.with_suffix(HEALTH_SUFFIX)), naming, landing, result)
     if (latencies := file.path.with_suffix(LATENCIES_SUFFIX)).exists():
-        found = drive_latencies(pl.read_parquet(latencies, glob=False)).drop("file_no")
-        landing.take(Batch("drive_latencies", found, is_beside=True), result)
+        counts = with_names(pl.read_parquet(latencies, glob=False), naming)
+        # what two watch is the same count
+        once = counts.group_by("host", "device", "at", "upper_us", maintain_order=True).agg(
+            pl.exclude("count").first(), pl.col("count").max()
+        )
+        landing.take(Batch("drive_latencies", drive_latencies(once.select(*BUCKET)).drop("file_no"), is_beside=True), result)
     return None
 
 
-def _take_health(points: Iterable[Point], landing: Landing, result: FileResult) -> None:
-    health, contradicted = health_of(points)
+def _take_health(points: Iterable[Point], naming: Naming, landing: Landing, result: FileResult) -> None:
+    by_name = ((named(host, labels, naming.get(host, ())), metric, labels, at, value) for host, metric, labels, at, value in points)
+    health, contradicted = health_of(by_name)
     if contradicted:
         result.notes.append(
             f"{len(contradicted)} readings of health are left out, of which two values were given, such as {contradicted[0]}"
@@ -233,7 +264,6 @@ def _samples(file: SourceFile, landing: Landing, result: FileResult) -> SampleFi
     samples = read_samples(file.path, file.folder, labels_of(landing.options), scratch)
     result.notes += samples.notes
     landing.take(Batch(None, _NOTHING, samples.broken), result)
-    _take_health(samples.health_points(), landing, result)
     return samples
 
 
@@ -265,6 +295,8 @@ def _stage(readings: pl.DataFrame, landing: Landing) -> pl.DataFrame:
     inventory = (("drives", rolled.drives), ("drive_aliases", rolled.aliases))
     for record_kind, rows in inventory:
         news = unknown_rows(completed(rows, record_kind).with_columns(rows["seen_as"]), record_kind, landing)
+        if record_kind == "drive_aliases":
+            news = pl.concat([news, last_sightings(news, landing)])
         # what held at the last reading before this span is said again, and now perhaps how long it did
         landing.withdraw(record_kind, news)
         landing.accept(record_kind, news, None)

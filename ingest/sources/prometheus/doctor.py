@@ -6,6 +6,8 @@ import json
 import re
 from datetime import UTC, datetime, timedelta
 
+import polars as pl
+
 from ingest.contract.findings import (
     MISSING,
     OK,
@@ -21,9 +23,10 @@ from ingest.contract.findings import (
 )
 from ingest.reading.devices import drive_of, is_hidden_path
 from ingest.sources.prometheus.client import Client, PrometheusError
+from ingest.sources.prometheus.paths import contradictions, naming_of
 from ingest.sources.prometheus.pull import LOOKBACK_SECONDS, READS, Selection, quoted
-from ingest.sources.prometheus.readings import COUNTERS, METRIC, NEEDED, named_hosts
-from ingest.sources.prometheus.text import INFO, MEMBER
+from ingest.sources.prometheus.readings import COUNTERS, METRIC, NEEDED, READING, named_hosts
+from ingest.sources.prometheus.text import INFO, MEMBER, OLD, located_by
 
 DAYS_ASKED = (1, 7, 30, 90, 365)
 
@@ -124,6 +127,10 @@ class _Doctor:
                 f"no counter of a whole drive under the label {self.selection.labels.device!r}; {READS} has the labels {json.dumps(labels)}"
             )
             return Finding("counters", MISSING, said, "name the label of the device with --device-label, or loosen --match")
+        old = next(iter(OLD))
+        if self.vector(f"topk(1, {old})"):
+            said = f"no {READS}, but {old}: these are the names of node_exporter before 0.16, which a pull does not read"
+            return Finding("counters", MISSING, said, "upgrade node_exporter; files of samples are read with these names, too")
         return Finding(
             "counters", MISSING, f"no {READS}", "run node_exporter (its diskstats collector is on by default) and scrape it; see --match"
         )
@@ -141,8 +148,26 @@ class _Doctor:
         found = [Finding("hosts", OK, f"{count_of(len(places), 'drive')} on {host_count}, by the label {name!r}")]
         if again := len(self.drives) - len(places):
             said = f"{again} drives are watched more than once, by several jobs or replicas"
-            found.append(Finding("hosts", OK, f"{said}; for each hour the one with the most coverage counts"))
+            found.append(Finding("hosts", OK, f"{said}; each time counts once"))
+            found += self.apart()
         return found
+
+    def apart(self) -> list[Finding]:
+        """Series of one host and device that cannot be of one drive, by what they counted in the last hour."""
+        labels = self.selection.labels
+        rows: dict[tuple[str, str | None, str, int], dict[str, float]] = {}
+        for at in (self.now - 3600, self.now):
+            for given, value in self.vector(self.selection.of(COUNTERS), at):
+                target = given.get(labels.host, "")
+                _, host, device, path, _ = located_by("", given, self.names | {target: self.names.get(target, target)}, labels, target)
+                rows.setdefault((host, device, path, at), {})[COUNTERS.get(given.get("__name__", ""), "")] = value
+        made = [
+            {"host": host, "device": device, "path": path, "at": datetime.fromtimestamp(at, UTC).replace(tzinfo=None), **counters}
+            for (host, device, path, at), counters in rows.items()
+        ]
+        _, notes = naming_of([contradictions(pl.DataFrame(made, schema=READING))], {}, [])
+        todo = "a pull tells them apart so; to name them otherwise give --host-label, or take one at a time with --match"
+        return [Finding("apart", WEAK, note, todo) for note in notes]
 
     def silent(self) -> list[Finding]:
         """Hosts that had drives a day ago and have none now."""

@@ -48,6 +48,50 @@ def unknown_rows(rows: pl.DataFrame, record_kind: str, landing: Landing) -> pl.D
     return rows.filter(~pl.int_range(pl.len()).is_in(known.implode()))
 
 
+def hosts_apart(landing: Landing) -> dict[str, set[str]]:
+    """The hosts of this source that have landed with a label's value in their name, by what stands before the `@`."""
+    paths = [path for path in table_files(landing.staged.deliveries, "drives") if source_of(path) == landing.source]
+    found: dict[str, set[str]] = {}
+    if paths:
+        hosts = pl.scan_parquet(paths, glob=False).filter(pl.col("host").str.contains("@", literal=True)).select("host").unique().collect()
+        for host in hosts["host"]:
+            found.setdefault(host.rpartition("@")[0], set()).add(host)
+    return found
+
+
+def last_sightings(news: pl.DataFrame, landing: Landing) -> pl.DataFrame:
+    """Records of drive_aliases (columns of `news`, new records): where a device has another drive since an earlier call, that it had the
+    one before when the last of its drive-hours that has landed ended. `row_no` is that of the new record, below 0.
+
+    Only new facts are kept, so nothing else says until when the drive was there.
+    """
+    begun = news.filter(pl.col("alias") == pl.col("seen_as")).sort("valid_from").unique("alias", keep="first", maintain_order=True)
+    nothing = news.clear()
+    paths = [path for path in table_files(landing.staged.deliveries, "drive_aliases") if source_of(path) == landing.source]
+    if not begun.height or not paths:
+        return nothing
+    stored = pl.scan_parquet(paths, glob=False).filter(pl.col("alias").is_in(begun["alias"].implode()), pl.col("drive_id").is_not_null())
+    met = begun.join(stored.select("alias", "drive_id", "valid_from", "valid_to").collect(), on="alias", suffix="_stored")
+    last = met.filter(pl.col("valid_from_stored") < pl.col("valid_from")).sort("valid_from_stored").unique("alias", keep="last")
+    last = last.filter(pl.col("valid_to_stored").is_null(), pl.col("drive_id") != pl.col("drive_id_stored"))
+    if not last.height:
+        return nothing
+    hours = [pl.DataFrame(schema={"alias": pl.String(), "collected_at": pl.Datetime("us")})]
+    first, until = last.select(pl.col("valid_from_stored").min(), pl.col("valid_from").max()).row(0)
+    for path in stored_files(landing.staged, "drive_hours", first, until):
+        scan = pl.scan_parquet(path, glob=False).filter(pl.col("drive_id").is_in(last["alias"].implode()))
+        hours.append(scan.select(pl.col("drive_id").alias("alias"), "collected_at").collect())
+    ended = pl.concat(hours).join(last.select("alias", "valid_from", "valid_from_stored"), on="alias")
+    ended = ended.filter(pl.col("collected_at") < pl.col("valid_from"), pl.col("collected_at") > pl.col("valid_from_stored"))
+    seen = last.join(ended.group_by("alias").agg(pl.col("collected_at").max().alias("seen_at")), on="alias")
+    return seen.with_columns(
+        pl.col("drive_id_stored").alias("drive_id"),
+        pl.col("seen_at").alias("valid_from"),
+        pl.lit(None, pl.Datetime("us")).alias("valid_to"),
+        -pl.col("row_no"),
+    ).select(news.columns)
+
+
 def stored_rows(record_kind: str, landing: Landing, rows: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
     """Records that have landed of this source, or that this call has staged, that began no later and has a name of these."""
     name, begins = columns[:2]

@@ -6,7 +6,7 @@ Scrape jobs, replicas and pods that watch a drive see the same counters. Where t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import polars as pl
 
@@ -64,10 +64,15 @@ def contradictions(readings: pl.DataFrame) -> pl.DataFrame:
     found = pairs.join(sums.filter(side=0).drop("side"), on="pair").join(sums.filter(side=1).drop("side"), on="pair", suffix="_other")
     slack = {name: pl.max_horizontal(name, f"{name}_other") * ALIKE + few for name, few in _COUNTED.items()}
     found = found.with_columns(slack[name].alias(f"{name}_slack") for name in _COUNTED)
-    # one count that two read in turn does not fall, but where it began anew
+    # one count that two read in turn does not fall, but where it began anew, and is one number at one time
     mixed = both.join(found.select("pair", *(f"{name}_slack" for name in _COUNTED)), on="pair").sort("pair", "at", "ios", "busy")
     is_turn = pl.col("side") != pl.col("side").shift(1).over("pair")
-    fell = pl.any_horizontal(pl.col(name).diff().over("pair") < -pl.col(f"{name}_slack") for name in _COUNTED)
+    is_same_time = pl.col("at") == pl.col("at").shift(1).over("pair")
+    more = {name: pl.col(name).diff().over("pair") for name in _COUNTED}
+    slacks = {name: pl.col(f"{name}_slack") for name in _COUNTED}
+    fell = pl.any_horizontal(
+        pl.when(is_same_time).then(one.abs() > slacks[name]).otherwise(one < -slacks[name]) for name, one in more.items()
+    )
     falls = mixed.group_by("pair").agg((is_turn & fell).sum().alias("falls_mixed"))
     rate = {name: (pl.col(name) / pl.col("seconds"), pl.col(f"{name}_other") / pl.col("seconds_other")) for name in _COUNTED}
     grew_alike = pl.all_horizontal(
@@ -99,12 +104,15 @@ def _disjoint(name: str) -> pl.Expr:
     return (one.list.len() > 0) & (other.list.len() > 0) & (one.list.set_intersection(other).list.len() == 0)
 
 
+def _ordered(names: Collection[str]) -> list[str]:
+    """Labels, those that say where a machine is first, those that may be otherwise in every scrape of it last."""
+    others = sorted(name for name in names if name not in _OF_PLACE and name not in _OF_SCRAPE)
+    return [*(name for name in _OF_PLACE if name in names), *others, *(name for name in _OF_SCRAPE if name in names)]
+
+
 def telling(pairs: Sequence[tuple[Mapping[str, str], Mapping[str, str]]]) -> tuple[str, ...]:
     """The labels that tell the two of every pair apart: one if one does, else as many as it takes; those of the place before others."""
-    names = sorted({name for pair in pairs for labels in pair for name in labels})
-    first = [name for name in _OF_PLACE if name in names]
-    last = [name for name in _OF_SCRAPE if name in names]
-    ordered = [*first, *(name for name in names if name not in _OF_PLACE and name not in _OF_SCRAPE), *last]
+    ordered = _ordered({name for pair in pairs for labels in pair for name in labels})
 
     def apart(name: str, pair: tuple[Mapping[str, str], Mapping[str, str]]) -> bool:
         return pair[0].get(name, "") != pair[1].get(name, "")
@@ -121,8 +129,13 @@ def telling(pairs: Sequence[tuple[Mapping[str, str], Mapping[str, str]]]) -> tup
     return tuple(chosen)
 
 
-def naming_of(found: Iterable[pl.DataFrame]) -> tuple[Naming, list[str]]:
-    """How hosts with contradictions are named, and a note for each choice of labels."""
+def naming_of(
+    found: Iterable[pl.DataFrame], landed: Mapping[str, Collection[str]], seen: Sequence[pl.DataFrame]
+) -> tuple[Naming, list[str]]:
+    """How hosts with contradictions are named, and a note for each choice of labels.
+
+    landed: host -> its names of earlier calls, which it keeps when there is too little to contradict. seen: all host and path.
+    """
     rows = pl.concat([pl.DataFrame(schema=CONTRADICTION), *found]).unique([*DRIVE, "path_right"], keep="first", maintain_order=True)
     naming: Naming = {}
     notes: dict[tuple[str, ...], list[str]] = {}
@@ -132,6 +145,12 @@ def naming_of(found: Iterable[pl.DataFrame]) -> tuple[Naming, list[str]]:
         names = sorted({named(str(host), labels, by) for pair in pairs for labels in pair})
         device, said = of_host.select("device", "said").row(0)
         notes.setdefault(by, []).append(f"{host}/{device} ({said}) of {', '.join(names)}")
+    places = pl.concat([pl.DataFrame(schema={"host": pl.String(), "path": pl.String()}), *seen]).unique().sort("host", "path")
+    for host, path in places.filter(pl.col("host").is_in(list(landed))).iter_rows():
+        if host not in naming:
+            labels = labels_of(path)
+            known = [name for name in _ordered(labels) if named(host, labels, (name,)) in landed[host]]
+            naming |= {host: (known[0],)} if known else {}
     return naming, [
         f"series of one host and device contradict each other; {_labels(by)} apart and becomes part of the host's name: {some_of(said)}"
         for by, said in notes.items()

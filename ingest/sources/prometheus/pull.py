@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 
 import polars as pl
 
-from ingest.reading.devices import HIDDEN_PATH, WHOLE_DRIVE
+from ingest.reading.devices import HIDDEN_PATH, VIRTUAL_PARTITION, WHOLE_DRIVE, without_whole_disk
 from ingest.reading.histograms import BUCKET
 from ingest.sources.prometheus.client import Client, PrometheusError, Series, TooMuch
 from ingest.sources.prometheus.health import METRICS as HEALTH
@@ -54,7 +54,8 @@ class Selection:
 
     def of(self, metrics: Collection[str], *more: str) -> str:
         """A selector of these metrics, of whole drives and paths to them; the members of an array may be partitions."""
-        drives = f"{self.labels.device}=~{quoted(f'{WHOLE_DRIVE}(p?[0-9]+)?' if MEMBER in metrics else f'{WHOLE_DRIVE}|{HIDDEN_PATH}')}"
+        names = f"{WHOLE_DRIVE}(p?[0-9]+)?" if MEMBER in metrics else f"{WHOLE_DRIVE}|{HIDDEN_PATH}|{VIRTUAL_PARTITION}"
+        drives = f"{self.labels.device}=~{quoted(names)}"
         return "{" + ",".join((f"__name__=~{quoted('|'.join(metrics))}", drives, *self.match, *more)) + "}"
 
 
@@ -101,18 +102,20 @@ def pull_health(client: Client, selection: Selection, at: datetime) -> list[Poin
 
 
 def pull_latencies(client: Client, selection: Selection, first: datetime, end: datetime) -> tuple[pl.DataFrame, int]:
-    """Counts of ebpf_exporter at each full hour of [first, end], UTC, by how long I/Os took (BUCKET), of all operations; and the number
-    of counts left out, where the count or its bucket is not a number. Raises: PrometheusError.
+    """Counts of ebpf_exporter at each full hour of [first, end], UTC, by how long I/Os took (BUCKET and `path`), of all operations; and the
+    number of counts left out, where the count or its bucket is not a number. Raises: PrometheusError.
     """
     series = _each_once(client.query_range(selection.of([HISTOGRAM]), unix_of(first), unix_of(end), HOUR))
     hosts = named_hosts([one.labels.get(selection.labels.host, "") for one in series])
     rows: list[tuple[str | float, ...]] = []
+    apart = ("__name__", "le", "operation", "ops", selection.labels.device)
     for one in series:
+        path = json.dumps({name: value for name, value in one.labels.items() if name not in apart}, sort_keys=True)
         host, device = hosts[one.labels.get(selection.labels.host, "")], one.labels.get(selection.labels.device, "")
         # reads and writes are separate histograms, and releases name the label that separates them differently
         histogram = json.dumps({name: value for name, value in one.labels.items() if name != "le"}, sort_keys=True)
-        rows += [(host, device, histogram, at, one.labels.get("le", ""), value) for at, value in one.points]
-    names = ("host", "device", "histogram", "at", "le", "value")
+        rows += [(host, device, path, histogram, at, one.labels.get("le", ""), value) for at, value in one.points]
+    names = ("host", "device", "path", "histogram", "at", "le", "value")
     points = pl.DataFrame(rows, schema={name: pl.Float64() if name == "at" else pl.String() for name in names}, orient="row")
     bound = pl.col("le").str.replace("+Inf", "inf", literal=True).cast(pl.Float64, strict=False)
     given = points.height
@@ -125,9 +128,9 @@ def pull_latencies(client: Client, selection: Selection, first: datetime, end: d
         pl.when(pl.col("le").is_finite()).then("le").otherwise(pl.col("le").shift(1).over(place) * 2).alias("upper"),
     )
     whole = points.drop_nulls("upper").with_columns((pl.col("upper") * 1e6).round(3).alias("upper_us"))
-    counts = whole.group_by("host", "device", "at", "upper_us", maintain_order=True).agg(pl.col("count").sum().round().cast(pl.Int64))
+    counts = whole.group_by(*_PLACE, "at", "upper_us", maintain_order=True).agg(pl.col("count").sum().round().cast(pl.Int64))
     numbered = counts.with_columns(pl.lit(0, pl.Int64()).alias("file_no"), pl.int_range(1, pl.len() + 1, dtype=pl.Int64).alias("row_no"))
-    return numbered.select(*BUCKET), given - points.height
+    return numbered.select(*BUCKET, "path"), given - points.height
 
 
 def unix_of(hour: datetime) -> int:
@@ -151,6 +154,13 @@ def _pull(client: Client, selection: Selection, start: int, end: int, step: int)
     }
     targets = [one.labels.get(selection.labels.host, "") for one in answers["scrapes"]]
     hosts = named_hosts(targets)
+    listed: dict[str, list[str]] = {}
+    for target, one in zip(targets, answers["scrapes"], strict=True):
+        listed.setdefault(target, []).append(one.labels.get(selection.labels.device, ""))
+    partitions = {
+        (target, name) for target, names in listed.items() for name in {*names} - without_whole_disk(names) if _is_partition(name)
+    }
+    answers = {what: [one for one in series if _place(one, selection) not in partitions] for what, series in answers.items()}
     points = {what: _points(series, hosts, selection.labels) for what, series in answers.items()}
     infos, members = _described(points["info"], points["member"])
     at_step = _at_steps(points["counters"], points["taken"], infos, members)
@@ -172,6 +182,14 @@ def _since(readings: pl.DataFrame, unix: int) -> pl.DataFrame:
     """The readings after an instant, and the last of each path up to it."""
     begin = datetime.fromtimestamp(unix, UTC).replace(tzinfo=None)
     return readings.sort(*_PLACE, "at").filter((pl.col("at") > begin) | (pl.col("at").shift(-1).over(*_PLACE) > begin).fill_null(True))
+
+
+def _is_partition(device: str) -> bool:
+    return re.fullmatch(VIRTUAL_PARTITION, device) is not None
+
+
+def _place(one: Series, selection: Selection) -> tuple[str, str]:
+    return one.labels.get(selection.labels.host, ""), one.labels.get(selection.labels.device, "")
 
 
 def _each_once(series: list[Series]) -> list[Series]:
@@ -250,7 +268,7 @@ def _clear(scrapes: pl.DataFrame, resets: pl.DataFrame, at_step: pl.DataFrame, s
     full = scrapes.filter(count > count.max().over(list(_PLACE)) - 2).select(*_PLACE, "seconds")
     ends = at_step.select(*_PLACE, "seconds", "serial", "wwn")
     both = ends.join(ends.with_columns(pl.col("seconds") + step), on=[*_PLACE, "seconds"])
-    is_one = pl.col("serial").eq_missing("serial_right") & (pl.col("wwn") == pl.col("wwn_right")).fill_null(True)
+    is_one = pl.col("serial").eq_missing(pl.col("serial_right")) & (pl.col("wwn") == pl.col("wwn_right")).fill_null(True)
     clear = both.filter(is_one).join(full, on=[*_PLACE, "seconds"], how="semi")
     return clear.join(resets, on=[*_PLACE, "seconds"], how="anti").select(*_PLACE, "seconds")
 

@@ -139,7 +139,10 @@ def _steps(readings: pl.DataFrame) -> pl.DataFrame:
 
     The first of a path that follows another one begins with the last reading of that, and never counts.
     """
-    before = {name: pl.col(name).shift(1).over(*DRIVE) for name in ("at", "serial", "wwn", *COUNTERS.values())}
+    # in order of path and time: a window over names takes three times as long
+    is_first = pl.any_horizontal(pl.col(name) != pl.col(name).shift(1) for name in DRIVE).fill_null(True)
+    readings = readings.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias("step_no"), is_first.alias("begins_path"))
+    before = {name: _before(name) for name in ("at", "serial", "wwn", *COUNTERS.values())}
     steps = readings.with_columns(
         # an instant on the hour ends the hour before
         ((pl.col("at").to_physical() - 1) // HOUR_US).alias("hour"),
@@ -151,16 +154,27 @@ def _steps(readings: pl.DataFrame) -> pl.DataFrame:
     fell = pl.any_horizontal((pl.col(f"{name}_more") < 0).fill_null(False) for name in COUNTERS.values())
     is_near = (pl.col("begins_us") > pl.col("hour") * HOUR_US - LOOKBACK_US).fill_null(False)
     steps = steps.with_columns(fell.alias("is_reset"), (is_near & ~fell & ~pl.col("is_another")).alias("counts"))
-    if steps.select(*DRIVE).n_unique() == steps.select("host", "device").n_unique():
+    if not _is_watched_twice(steps):
         return steps
     steps = steps.sort("host", "device", "at", "path")
     place = ["host", "device"]
-    follows = pl.col("begins_us").is_null() & ~pl.col("is_carried") & pl.col("at").shift(1).over(place).is_not_null()
+    before_us = pl.col("ends_us").shift(1).over(place)
+    follows = pl.col("begins_us").is_null() & ~pl.col("is_carried") & (before_us < pl.col("ends_us")).fill_null(False)
     behind = pl.any_horizontal(pl.col(name) < pl.col(name).shift(1).over(place) for name in ("reads", "writes"))
     return steps.with_columns(
-        pl.when(follows).then(pl.col("ends_us").shift(1).over(place)).otherwise("begins_us").alias("begins_us"),
+        pl.when(follows).then(before_us).otherwise("begins_us").alias("begins_us"),
         pl.when(follows).then(behind).otherwise("is_reset").alias("is_reset"),
-    ).filter(pl.col("begins_us").is_null() | (pl.col("begins_us") < pl.col("ends_us")) | pl.col("is_carried") | ~follows)
+    )
+
+
+def _before(name: str) -> pl.Expr:
+    return pl.when(~pl.col("begins_path")).then(pl.col(name).shift(1))
+
+
+def _is_watched_twice(steps: pl.DataFrame) -> bool:
+    """Whether a device has several paths."""
+    paths = steps.filter("begins_path")
+    return paths.height > paths.select("host", "device").n_unique()
 
 
 def _each_time_once(steps: pl.DataFrame) -> pl.DataFrame:
@@ -168,7 +182,10 @@ def _each_time_once(steps: pl.DataFrame) -> pl.DataFrame:
 
     Those that do not count are kept where no other says what happened meanwhile.
     """
+    is_several = _is_watched_twice(steps)
     steps = steps.filter(pl.col("begins_us").is_not_null())
+    if not is_several:
+        return steps
     hour = ["host", "device", "hour"]
     covered = steps.group_by(*hour, "path").agg((pl.col("ends_us") - pl.col("begins_us")).filter(pl.col("counts")).sum().alias("covered"))
     # of two that watch all the time the same one counts in every hour
@@ -176,8 +193,6 @@ def _each_time_once(steps: pl.DataFrame) -> pl.DataFrame:
     covered = covered.sort(*hour, is_short, pl.when(is_short).then(-pl.col("covered")), "path").with_columns(
         pl.int_range(pl.len()).over(hour).alias("rank")
     )
-    if not covered["rank"].max() and not _overlapping(steps).height:
-        return steps.sort("host", "device", "ends_us")
     ranked = steps.join(covered.drop("covered"), on=[*hour, "path"])
     taken = ranked.clear()
     for is_counted in (True, False):
@@ -208,30 +223,50 @@ def _free(steps: pl.DataFrame, taken: pl.DataFrame) -> pl.DataFrame:
 def _in_spans(steps: pl.DataFrame, part_us: int) -> pl.DataFrame:
     """Steps in order of device and time with the span of an hour, or part of it, that each is of; those that do not count are alone."""
     place = ["host", "device"]
-    changes = pl.col("path") != pl.col("path").shift(1).over(place)
     is_whole = pl.col("is_whole").fill_null(False) & pl.col("counts")
-    return with_spans(steps, place, is_cut=changes.fill_null(False), is_gap=~pl.col("counts"), is_whole=is_whole, part_us=part_us)
+    # a device that was seen all the time, as most are, has a span in each hour
+    is_other = pl.any_horizontal(pl.col(name) != pl.col(name).shift(1) for name in place).fill_null(True)
+    changes = (pl.col("path") != pl.col("path").shift(1)).fill_null(False) & ~is_other
+    steps = steps.with_columns(is_other.cum_sum().alias("place_no"), changes.alias("changes"))
+    starts, ends = (
+        (pl.col("hour") != pl.col("hour").shift(step)).fill_null(True) | pl.col("place_no").ne_missing(pl.col("place_no").shift(step))
+        for step in (1, -1)
+    )
+    is_late = starts & (pl.col("begins_us") > pl.col("hour") * part_us + LOOKBACK_US)
+    is_early = ends & (pl.col("ends_us") < (pl.col("hour") + 1) * part_us - LOOKBACK_US)
+    uneven = steps.filter(~is_whole | pl.col("changes") | is_late | is_early).select("place_no").unique()
+    even = steps.join(uneven, on="place_no", how="anti", maintain_order="left").with_columns(
+        pl.lit(1, pl.UInt32()).alias("span_no"), pl.lit(False).alias("is_long"),
+        pl.lit(None, pl.Datetime("us")).alias("from_utc"), pl.lit(None, pl.Datetime("us")).alias("to_utc"),
+    )  # fmt: skip
+    steps = steps.join(uneven, on="place_no", how="semi", maintain_order="left")
+    spans = with_spans(steps, ["place_no"], pl.col("changes"), ~pl.col("counts"), is_whole, part_us)
+    spans = spans.with_columns(pl.col("span_no").cast(pl.UInt32())).select(even.columns)
+    return pl.concat([even, spans]).drop("place_no", "changes")
 
 
 def _behind(every: pl.DataFrame, kept: pl.DataFrame, hours: pl.DataFrame, of_hidden: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """How many readings stand behind each drive-hour (`Landing.count_samples`), and the readings of steps that count for none."""
-    key = [*DRIVE, "at"]
-    span = ["host", "device", "hour", "span_no"]
-    rows = ["file_no", "row_no"]
-    own = kept.select(*key, *span[2:]).join(hours.select(*span, *rows), on=span)
-    used = pl.concat([own.select(*key, *rows), of_hidden.select(*key, *rows)])
-    named = every.join(used, on=key, how="left", suffix="_of", maintain_order="left")
-    unused = named.filter(pl.col("counts") & pl.col("row_no_of").is_null()).select("file_no")
-    # a reading that ends no step is behind the one that it begins
-    of = [pl.col(f"{name}_of") for name in rows]
+    span, rows = ["host", "device", "hour", "span_no"], ["file_no", "row_no"]
+    own = kept.select("step_no", *span).join(hours.select(*span, *rows), on=span)
+    used = pl.concat([own.select("step_no", *rows), of_hidden.select("step_no", *rows)])
+    named = every.select("step_no", *DRIVE, "at", "hour", "counts", "file_no").join(used, on="step_no", how="left", suffix="_of").rename(
+        {"row_no": "row_no_of"}
+    )  # fmt: skip
+    is_free = pl.col("row_no_of").is_null()
+    unused = named.filter(pl.col("counts") & is_free).select("file_no")
+    # a reading that ends no step is behind the one that it begins, else the one before
     hour = [*DRIVE, "hour"]
-    found = named.filter(~pl.col("counts") | pl.col("row_no_of").is_not_null()).sort(*key).with_columns(
-        one.backward_fill().over(hour) for one in of
-    ).with_columns(one.forward_fill().over(hour) for one in of).drop_nulls("row_no_of")  # fmt: skip
-    counted = found.group_by("file_no_of", "row_no_of", "file_no").agg(pl.len().cast(pl.Int64).alias("samples"))
-    return counted.select(
-        pl.col("file_no_of").alias("file_no"), pl.col("row_no_of").alias("row_no"), pl.col("file_no").alias("of_file_no"), "samples"
-    ), unused
+    free = named.filter(~pl.col("counts") & is_free).drop("file_no_of", "row_no_of").sort("at")
+    near = named.filter(~is_free).join(free, on=hour, how="semi").select(*hour, "at", "file_no_of", "row_no_of").sort("at")
+    found = [named.filter(~is_free)]
+    for strategy in ("forward", "backward"):
+        met = free.join_asof(near, on="at", by=hour, strategy=strategy, check_sortedness=False)
+        found.append(met.drop_nulls("row_no_of").select(named.columns))
+        free = met.filter(pl.col("row_no_of").is_null()).select(free.columns)
+    counted = pl.concat(found).group_by("file_no_of", "row_no_of", "file_no").agg(pl.len().cast(pl.Int64).alias("samples"))
+    names = {"file_no": "of_file_no", "file_no_of": "file_no", "row_no_of": "row_no"}
+    return counted.rename(names).select(*rows, "of_file_no", "samples"), unused
 
 
 def _samples(spans: pl.DataFrame, part_us: int) -> pl.DataFrame:
@@ -250,7 +285,7 @@ def _increment(name: str, before: pl.Expr) -> pl.Expr:
     since_us, before_us = (pl.col(name) * 1e6).round(), (before * 1e6).round()
     more, ios = since_us - before_us, pl.col(TIMES[name])
     # a time that was past half of what 32 bits hold, and falls although the I/Os did not
-    has_wrapped = (more < 0) & (ios >= ios.shift(1).over(*DRIVE)) & (before_us > WRAP_US / 2) & (before_us <= WRAP_US)
+    has_wrapped = (more < 0) & (ios >= _before(TIMES[name])) & (before_us > WRAP_US / 2) & (before_us <= WRAP_US)
     return pl.when(has_wrapped).then(more + WRAP_US).otherwise(more)
 
 
@@ -415,8 +450,9 @@ def _last(readings: pl.DataFrame, periods: pl.DataFrame) -> pl.DataFrame:
 def _drives(periods: pl.DataFrame) -> pl.DataFrame:
     is_ssd = pl.col("device").str.starts_with("nvme") | ~pl.col("is_rotating")
     kind = pl.when(is_ssd).then(pl.lit("ssd")).when(pl.col("is_rotating")).then(pl.lit("disk"))
+    place = pl.concat_str("host", pl.lit("/"), "device")
     return periods.select(
-        "drive_id",
+        place.alias("drive_id"),
         pl.coalesce("raid_group_id", "host").alias("raid_group_id"),
         pl.col("role").fill_null("data").alias("role"),
         kind.alias("kind"),
@@ -426,9 +462,9 @@ def _drives(periods: pl.DataFrame) -> pl.DataFrame:
         "host",
         "valid_from",
         "valid_to",
-        "is_alias",
+        pl.lit(True).alias("is_alias"),
         pl.col("raid_group_id").is_null().alias("is_group_guessed"),
-        pl.concat_str("host", pl.lit("/"), "device").alias("seen_as"),
+        place.alias("seen_as"),
         "file_no",
         "row_no",
     )

@@ -22,7 +22,7 @@ from ingest.contract.errors import UnreadableFile
 from ingest.contract.values import ROLES
 from ingest.raw.staging import write_parquet
 from ingest.reading.batches import REJECTION
-from ingest.reading.devices import drive_of, is_path, whole_drives
+from ingest.reading.devices import drive_of, is_path, whole_drives, without_whole_disk
 from ingest.reading.readers import SHOWN_VALUE_CHARS, text_blocks
 from ingest.sources.prometheus.health import METRICS as HEALTH
 from ingest.sources.prometheus.health import Point
@@ -31,7 +31,16 @@ from ingest.sources.prometheus.readings import COUNTERS, IDENTITY, READING, name
 EXPECTED = "node_exporter's text format, OpenMetrics, or the output of `promtool tsdb dump`"
 INFO, MEMBER = "node_disk_info", "drivetail_md_member"
 CLOCK, UNAME = "node_time_seconds", "node_uname_info"
-_WANTED = (*COUNTERS, INFO, MEMBER, CLOCK, UNAME)
+# node_exporter before 0.16 has other names and units: the name of today, and what a value of today is one of
+OLD: dict[str, tuple[str, float]] = {
+    "node_disk_reads_completed": ("node_disk_reads_completed_total", 1),
+    "node_disk_writes_completed": ("node_disk_writes_completed_total", 1),
+    "node_disk_read_time_ms": ("node_disk_read_time_seconds_total", 1000),
+    "node_disk_write_time_ms": ("node_disk_write_time_seconds_total", 1000),
+    "node_disk_bytes_read": ("node_disk_read_bytes_total", 1),
+    "node_disk_bytes_written": ("node_disk_written_bytes_total", 1),
+}
+_WANTED = (*COUNTERS, *OLD, INFO, MEMBER, CLOCK, UNAME)
 
 _LABELS = r'\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\}'
 _LINE = rf"^[ \t]*([a-zA-Z_:][a-zA-Z0-9_:]*(?:{_LABELS})?|{_LABELS})[ \t]+([^ \t#]+)(?:[ \t]+([-+0-9.eE]+))?[ \t]*(?:#.*)?\r?$"
@@ -148,6 +157,13 @@ def spans_of(files: Sequence[SampleFile]) -> list[Span]:
     return found
 
 
+def is_watched_twice(files: Sequence[SampleFile]) -> bool:
+    """Whether the counters of a device are there by several paths."""
+    series = [file.series.filter(pl.col("metric").is_in(list(COUNTERS))).select(PLACE[:-1]) for file in files]
+    paths = pl.concat(series).unique() if series else pl.DataFrame(schema=dict.fromkeys(PLACE[:-1], pl.String()))
+    return paths.height > paths.select("host", "device").n_unique()
+
+
 def read_samples(path: Path, folder: str, labels: Labels, scratch: Path) -> SampleFile:
     """The samples of drives in a file. `folder` names the host where neither a label nor `node_uname_info` does.
 
@@ -178,7 +194,10 @@ def read_samples(path: Path, folder: str, labels: Labels, scratch: Path) -> Samp
         sample = sample.join(known, on="series", maintain_order="left")
         broken.append(_rejected(sample.filter(pl.col("metric").is_null()), "labels that cannot be read", "line", "series"))
         sample = sample.filter(pl.col("metric").is_in(_WANTED) | _is_health())
-        sample = sample.with_columns(pl.col("value").cast(pl.Float64, strict=False).alias("number"))
+        units = {name: unit for name, (_, unit) in OLD.items()}
+        unit = pl.col("metric").replace_strict(units, default=1.0, return_dtype=pl.Float64())
+        sample = sample.with_columns((pl.col("value").cast(pl.Float64, strict=False) / unit).alias("number"))
+        sample = sample.with_columns(_of_today())
         broken.append(_rejected(sample.filter(pl.col("number").is_null()), "not a number", "value", "value"))
         # the clock may be in the next block; no scrape is longer than one
         sample = _timed(pl.concat([untimed, sample.filter(pl.col("number").is_not_null())], how="diagonal"))
@@ -191,6 +210,7 @@ def read_samples(path: Path, folder: str, labels: Labels, scratch: Path) -> Samp
         days.update(dict(timed.select(_day().alias("day"))["day"].value_counts().iter_rows()))
         spooled.append(scratch / f"{len(spooled)}.parquet")
         write_parquet(timed.select(*_SPOOLED), spooled[-1])
+    known = known.with_columns(_of_today())
     if not known["metric"].is_in(list(COUNTERS)).any() and not health.height:
         raise UnreadableFile(f"no node_disk_* counter in {done} lines; expected {EXPECTED}")
     if not days and not health.height:
@@ -204,6 +224,10 @@ def read_samples(path: Path, folder: str, labels: Labels, scratch: Path) -> Samp
 def _day() -> pl.Expr:
     # an instant at midnight ends the day before, as one on the hour ends the hour before
     return (pl.col("at") - pl.duration(microseconds=1)).dt.truncate("1d")
+
+
+def _of_today() -> pl.Expr:
+    return pl.col("metric").replace({old: name for old, (name, _) in OLD.items()})
 
 
 def _is_health() -> pl.Expr:
@@ -276,7 +300,14 @@ def _located(known: pl.DataFrame, folder: str, labels: Labels) -> tuple[pl.DataF
     )
     series = known.join(located, on="labels", maintain_order="left")
     is_counter = series["metric"].is_in(list(COUNTERS))
-    is_whole = series.select((whole_drives("device") | is_path("device")).fill_null(False)).to_series()
+    counted = series.filter(is_counter & series["device"].is_not_null()).group_by("host").agg(pl.col("device").unique())
+    alone = pl.DataFrame(
+        [(host, device) for host, names in counted.iter_rows() for device in without_whole_disk(names)],
+        schema={"host": pl.String(), "device": pl.String()},
+        orient="row",
+    ).with_columns(pl.lit(True).alias("is_alone"))
+    is_drive = whole_drives("device") | is_path("device") | pl.col("is_alone")
+    is_whole = series.join(alone, on=["host", "device"], how="left", maintain_order="left").select(is_drive.fill_null(False)).to_series()
     left_out = series.filter(is_counter & ~is_whole)["device"].unique().sort().to_list()
     notes = [f"left out {len(left_out)} devices that are no whole drive: {', '.join(map(str, left_out[:8]))}"] if left_out else []
     return series.filter(~is_counter | is_whole), notes

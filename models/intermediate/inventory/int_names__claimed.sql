@@ -1,6 +1,6 @@
 -- Who says that a name is of which drive, each followed to the serial that is known best. Grain: delivery_seq, file_no, row_no, alias.
 -- A guessed name counts where no source states one: a controller nvme0 does not identify its namespace nvme0n1. Documents that give
--- a device several serials in one hour, as smartctl does of a controller's drives, say nothing of it; nor does a period without length.
+-- a device several serials in two minutes, as smartctl does of a controller's drives, say nothing of it; nor does a period without length.
 with delivered as (
     select
         *,
@@ -9,10 +9,13 @@ with delivered as (
         {{ host_of('alias') }} <> '' as is_device,
         regexp_extract(alias, '/(nvme[0-9]+)$', 1) <> '' as is_controller,
         source = 'smartctl'
-        and min(drive_id) over (partition by source, alias, date_trunc('hour', valid_from))
-        <> max(drive_id) over (partition by source, alias, date_trunc('hour', valid_from)) as is_contradicted
+        and (
+            coalesce(lag(drive_id) over looks <> drive_id and valid_from <= lag(valid_from) over looks + interval 2 minutes, false)
+            or coalesce(lead(drive_id) over looks <> drive_id and valid_from >= lead(valid_from) over looks - interval 2 minutes, false)
+        ) as is_contradicted
     from {{ ref('stg_raw__drive_aliases') }}
     where drive_id is not null
+    window looks as (partition by source, alias order by valid_from, drive_id)
 ),
 
 believed as (

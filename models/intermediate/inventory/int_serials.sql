@@ -94,8 +94,11 @@ described as (
     select
         devices.drive_id,
         count(distinct records.model) > 1 or count(distinct records.capacity_bytes) > 1 as is_of_several
-    from (select distinct drive_id, source, alias from devices) as devices
-    inner join {{ ref('stg_raw__drives') }} as records on devices.alias = records.drive_id and devices.source = records.source
+    from (select distinct drive_id, source, alias, valid_from from devices) as devices
+    inner join {{ ref('stg_raw__drives') }} as records
+        on devices.alias = records.drive_id
+        and devices.source = records.source
+        and devices.valid_from = records.valid_from
     group by devices.drive_id, devices.source
 ),
 
