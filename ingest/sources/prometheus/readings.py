@@ -196,7 +196,7 @@ def _each_time_once(steps: pl.DataFrame) -> pl.DataFrame:
     ranked = steps.join(covered.drop("covered"), on=[*hour, "path"])
     taken = ranked.clear()
     for is_counted in (True, False):
-        for rank in range(int(covered["rank"].max() or 0) + 1):  # type: ignore[call-overload]
+        for rank in sorted(covered["rank"].unique()):
             taken = pl.concat([taken, _free(ranked.filter(counts=is_counted, rank=rank), taken)]).sort("host", "device", "ends_us")
     return taken.drop("rank")
 
