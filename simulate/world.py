@@ -313,8 +313,10 @@ def _dock(world: World, draw: random.Random) -> None:
     for n, each in enumerate(world.bearings):
         if each.host == host.number and each.device in ("sda", "sdb", "sdc") and each.drive.is_named and each.path == (0, 1):
             told = (f"{world.number:012}", f"0x5000000{world.number:09}")
-            capacity = ("sda", "sdb", "sdc").index(each.device) * 10**12 + 10**12
-            world.bearings[n] = replace(each, drive=_telling(world, each.drive, told, capacity=capacity))
+            place = ("sda", "sdb", "sdc").index(each.device)
+            model = ("ST4000NM0023", "HUS724020ALE640", "MG04ACA400N")[place]
+            drive = _telling(world, each.drive, told, capacity=(place + 1) * 10**12, model=model)
+            world.bearings[n] = replace(each, drive=drive)
 
 
 def _machines(world: World, draw: random.Random) -> None:

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from engine.build import build
 from engine.warehouse import Warehouse
-from ingest import ingest
+from ingest import IngestError, ingest
 from simulate.world import (
     DAY,
     EVERY,
@@ -364,7 +364,8 @@ def _named(said: Verdicts, warehouse: Warehouse) -> None:
             said.say(world, 4, f"dim_drives: {name} is nobody")
         for column in ("model", "capacity_bytes"):
             true = {getattr(drive, column.removesuffix("_bytes")) for drive in own}
-            if row[column] is not None and true and row[column] not in true:
+            # Ceph says the vendor with the model
+            if row[column] is not None and true and str(row[column]).removeprefix("ATA ") not in map(str, true):
                 said.say(world, 4, f"dim_drives: {name} has {column} {row[column]}, not of {true}")
     for table in ("fct_drive_health", "fct_drive_hours", "fct_drive_events"):
         groups: dict[tuple[int, str], set[str]] = defaultdict(set)
@@ -437,7 +438,11 @@ def deliver(worlds: list[World], folder: Path) -> list[tuple[str, Any]]:
 def landed(deliveries: list[tuple[str, Any]], url: str, warehouse: Warehouse, built_after: int | None = None) -> Warehouse:
     for number, (source, what) in enumerate(deliveries):
         if isinstance(what, tuple):
-            ingest(INGESTED[source], [url], warehouse.root, first=what[0], end=what[1])
+            try:
+                ingest(INGESTED[source], [url], warehouse.root, first=what[0], end=what[1])
+            except IngestError as error:
+                if "no counter of a drive" not in str(error):  # a small world may have half of the day
+                    raise
         else:
             ingest(source, [what], warehouse.root)
         if number == built_after:
@@ -449,10 +454,11 @@ def landed(deliveries: list[tuple[str, Any]], url: str, warehouse: Warehouse, bu
 def broken(plans: list[Plan], folder: Path) -> dict[Plan, list[str]]:
     """What worlds of these plans, in one warehouse, say against the laws."""
     worlds = [World(plan, number) for number, plan in enumerate(plans, 1)]
-    asked: dict[Any, Any] = {}
+    asked: dict[Any, list[tuple[float, float]]] = defaultdict(list)
     for world in worlds:
         for _, samples in prometheus_samples(world, "api") if world.plan.sources == "api" else ():
-            asked |= samples
+            for key, values in samples.items():
+                asked[key] = sorted([*asked[key], *values])
     deliveries = deliver(worlds, folder / "in")
     with serving(Server(asked)) as server:
         once = landed(deliveries, server.url, Warehouse(folder / "once"))
