@@ -111,7 +111,7 @@ ordered as (
             max(name_coverage) over (partition by named_drive_id, {{ at | join(', ') }}, source, host) as host_coverage,
             max(collected_at) over (partition by named_drive_id, {{ at | join(', ') }}, source, host) as host_collected_at
         from (
-            select *, sum(coalesce(coverage, 1.0)) over (partition by named_drive_id, {{ at | join(', ') }}, source, drive_id) as name_coverage
+            select *, cast(sum({{ observed }}) over (partition by named_drive_id, {{ at | join(', ') }}, source, drive_id) as double) / 1e9 as name_coverage
             from counted
             where span_count > 1
         ) as names

@@ -309,7 +309,7 @@ def _works(groups: list[Any]) -> Iterator[Entry]:
 
 
 def _facts(rows: pl.DataFrame, said: pl.DataFrame, columns: Sequence[str], strategy: Literal["backward", "forward"]) -> pl.DataFrame:
-    """For each row, in order of time, what was said of its OSD last, up to its instant, or next, from then on; and `said_at`."""
+    """Facts of each row's OSD, last known at its instant or next known from then on, with `said_at`."""
     facts = said.sort("at", maintain_order=True).select("cluster", "osd", "at", pl.col("at").alias("said_at"), *columns)
     keys = rows.select("cluster", "osd", "at")
     return keys.join_asof(facts, on="at", by=["cluster", "osd"], strategy=strategy, check_sortedness=False)
@@ -321,7 +321,7 @@ def _as_of(rows: pl.DataFrame, said: pl.DataFrame, columns: Sequence[str], fixed
     fixed: facts that have to be the same before and after a row that is between two looks; `passed` says that they are not.
     """
     rows = rows.drop(columns, strict=False).sort("at", maintain_order=True)
-    before, after = (_facts(rows, said, columns, strategy) for strategy in ("backward", "forward"))
+    before, after = (_facts(rows, said, columns, "backward"), _facts(rows, said, columns, "forward"))
     is_said = before["said_at"].is_not_null()
     is_between = (is_said & after["said_at"].is_not_null() & (before["said_at"] < rows["at"])).fill_null(False)
     differs = [before[name].ne_missing(after[name]) for name in fixed]
@@ -380,8 +380,8 @@ def _osds(numbers: Iterable[int]) -> str:
 
 
 def _inventory(drives: pl.DataFrame, beside: pl.DataFrame, places: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """What each look says of a drive, where that is new, or where its peers are; and who bore a name: `alias`, `serial`, and the `run` of
-    looks that found it, from 1, with `valid_from`, the first, and `last_at`. Both with `seen_as`, the drive of the data, which has hours.
+    """Descriptions of drives, where a look brings a new one, or other peers; and who bore a name: `alias`, `serial`, and the `run` of looks
+    that found it, from 1, with `valid_from`, the first, and `last_at`. Both with `seen_as`, the drive of the data, which has hours.
     """
     facts = ("serial", "model", "kind", "capacity_bytes", "slot")
     looked = pl.concat([drives, _as_of(places, drives, ("host", "device", *facts)).select(drives.columns)])
@@ -592,10 +592,11 @@ def _pulled(client: Client, match: Sequence[str], start: int, end: int) -> tuple
     for label, found in sorted(labelled.items()):
         by, note = _apart(client.url, found)
         notes += note
-        for osd, one in found:
-            value = ",".join(filter(None, (one.labels.get(name) for name in by))) or (not label and _matched(match, found)) or ""
+        matched = None if label else _matched(match, found)
+        for number, one in found:
+            value = ",".join(filter(None, (one.labels.get(name) for name in by))) or matched
             name = "@".join(filter(None, (label, value))) or "ceph"
-            clusters.setdefault(name, []).append((osd, one))
+            clusters.setdefault(name, []).append((number, one))
     return clusters, notes
 
 
@@ -612,57 +613,56 @@ def _apart(url: str, found: Found) -> tuple[tuple[str, ...], list[str]]:
 
     One OSD on two drives at once is two OSDs; for a few minutes it may be one that was remade.
     """
-    target = {name for _, one in found if one.labels["__name__"] == LATENCY for name in one.labels} - {"__name__", "ceph_daemon", "cluster"}
-    several: list[tuple[int, Series, Series, int]] = []
+    target = {name for _, each in found if each.labels["__name__"] == LATENCY for name in each.labels} - {
+        "__name__",
+        "ceph_daemon",
+        "cluster",
+    }
     of: dict[tuple[int, str], list[Series]] = defaultdict(list)
-    for osd, one in found:
-        if one.labels["__name__"] in (METADATA, OCCUPATION):
-            of[osd, one.labels["__name__"]].append(one)
+    for osd, each in found:
+        if each.labels["__name__"] in (METADATA, OCCUPATION):
+            of[osd, each.labels["__name__"]].append(each)
+    pairs: list[tuple[dict[str, str], dict[str, str]]] = []
+    first = None
     for (osd, _), series in of.items():
-        for one, other in combinations(series, 2):
-            if _place(one.labels) != _place(other.labels):
-                shared = len({at for at, _ in one.points} & {at for at, _ in other.points})
-                several += [(osd, one, other, shared)] if shared else []
-    pairs = []
-    for osd, one, other, shared in several:
-        labels = [{name: text for name, text in each.labels.items() if name in target} for each in (one, other)]
-        told = [{name: text for name, text in each.items() if name not in _OF_SCRAPE} for each in labels]
-        if told[0] != told[1]:
-            pairs.append((told[0], told[1]))
-        elif shared * PULL_SECONDS > MAX_GAP_SECONDS:
-            differs = [name for name in sorted(target) if labels[0].get(name) != labels[1].get(name)]
-            how = f"--match '{differs[0]}=\"{labels[0].get(differs[0], '')}\"'" if differs else "--match, by a label that each job sets"
-            places = " and ".join(_shown_place(each.labels) for each in (one, other))
-            raise IngestError(
-                f"{url}: osd.{osd} is on {places} at once, so there are several clusters, and no label tells them apart for good; "
-                f"call once for each with {how}"
-            )
+        for both in combinations(series, 2):
+            shared = {at for at, _ in both[0].points} & {at for at, _ in both[1].points}
+            if _place(both[0].labels) == _place(both[1].labels) or len(shared) * PULL_SECONDS <= MAX_GAP_SECONDS:
+                continue
+            first = osd if first is None else first
+            one, other = ({name: text for name, text in each.labels.items() if name in target} for each in both)
+            lasting, also = ({name: text for name, text in each.items() if name not in _OF_SCRAPE} for each in (one, other))
+            if lasting == also:
+                differs = [name for name in sorted(target) if one.get(name) != other.get(name)]
+                how = f"--match '{differs[0]}=\"{one.get(differs[0], '')}\"'" if differs else "--match, by a label that each job sets"
+                places = " and ".join("/".join(_place(each.labels)[:2]) for each in both)
+                raise IngestError(
+                    f"{url}: osd.{osd} is on {places} at once, so there are several clusters, and no label tells them apart for good; "
+                    f"call once for each with {how}"
+                )
+            pairs.append((lasting, also))
     if not pairs:
         return (), []
     by = telling(pairs)
-    names = sorted({",".join(pair.get(name, "") for name in by) for both in pairs for pair in both})
-    osd = several[0][0]
+    names = sorted({",".join(labels.get(name, "") for name in by) for pair in pairs for labels in pair})
     return by, [
-        f"OSDs of several clusters have the same numbers, such as osd.{osd}: the label {', '.join(by)} tells them apart and names them: "
+        f"OSDs of several clusters have the same numbers, such as osd.{first}: the label {', '.join(by)} tells them apart and names them: "
         f"{some_of(names)}"
     ]
 
 
 def _place(labels: Mapping[str, str]) -> tuple[str, ...]:
-    """Where a series says that an OSD is: its host, and of an occupation its devices."""
+    """Where a series says that an OSD is: its host, and of an occupation its devices and their serial numbers."""
     if labels["__name__"] == METADATA:
         return (labels.get("hostname", ""),)
     devices = labels.get("devices") or labels.get("device", "")
-    return (labels.get("exported_instance") or host_of_target(labels.get("instance", "")), ",".join(sorted(devices.split(","))))
-
-
-def _shown_place(labels: Mapping[str, str]) -> str:
-    return "/".join(_place(labels))
+    listed = (",".join(sorted(text.split(","))) for text in (devices, labels.get("device_ids", "")))
+    return (labels.get("exported_instance") or host_of_target(labels.get("instance", "")), *listed)
 
 
 def _printed(found: Found) -> str:
-    """What the tools of a cluster would have printed at every step: latencies and recoveries, and where OSDs are at the first and last step
-    and before and after a change of it.
+    """Text that the tools of a cluster would have printed at every step: latencies and recoveries; where OSDs are at the first and last
+    step, and before and after a change of it.
     """
     documents: dict[float, list[Any]] = defaultdict(list)
     perf: dict[float, list[Any]] = defaultdict(list)

@@ -52,7 +52,7 @@ _CLASSES_BY_WEIGHT = ("", "special", "dedup", "logs", "cache", "spares")
 # vdev away moves its data to all others
 _WORK = re.compile(r"\s*(scan|expand|remove): .*\bin progress since")
 _WORKING_VDEV = re.compile(r"\s*(?:scan: resilver \((\S+)\)|expand: expansion of (\S+)) in progress")
-# behind a device: that data are made anew on it
+# behind a device: its data are being made again
 _MARK = re.compile(r"\((?:resilvering|repairing)\)")
 _ABSENT = ("UNAVAIL", "REMOVED", "INUSE")
 _ERRORS = ("zfs_read_errors", "zfs_write_errors", "zfs_checksum_errors", "zfs_slow_ios")
@@ -214,7 +214,7 @@ def _stage_names(seen: list[pl.DataFrame], landing: Landing) -> None:
 
 
 def drive_named(host: str, name: str) -> tuple[str, str | None]:
-    """What a drive goes by, by a vdev's name, and the serial number in that: in /dev/disk/by-id are serial numbers and world wide names."""
+    """Name of a drive by its vdev's name, and the serial number in that: in /dev/disk/by-id are serial numbers and world wide names."""
     short = whole_vdev(name)
     if match := re.fullmatch(r"(?:wwn-(0x\w+)|nvme-((?:eui|nvme)\.[\w-]+)|scsi-3(\w{16,32}))", short):
         wide = f"wwn:{match[1] or match[2] or '0x' + match[3]}"
@@ -474,7 +474,7 @@ class _File:
                     yield {**self._record(leaf, status.at), **place, "role": role, "raid_level": level, "valid_from": status.at}
 
     def notes(self) -> list[str]:
-        """What is to be said of drives with parts in several groups."""
+        """A note on drives with parts in several groups, where there are any."""
         drives = {drive: group for drive, other, group in self.parts if other != group}
         if not drives:
             return []

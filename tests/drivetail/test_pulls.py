@@ -111,7 +111,7 @@ def kept_values(warehouse: Warehouse, table: str = "drives", shown: str = "model
     for delivery in list_deliveries(warehouse.root):
         rows = [row for path in table_files([delivery], table) for row in pl.read_parquet(path).sort("valid_from").iter_rows(named=True)]
         until = [f"-{row['valid_to']:%H}" if row["valid_to"] else "" for row in rows]
-        texts = [f"{row[shown]} {row['valid_from']:%H}{end}" for row, end in zip(rows, until, strict=True) if row["drive_id"] == "S1"]
+        texts = [f"{row[shown]} {row['valid_from']:%H}{end}" for row, end in zip(rows, until, strict=True) if row["drive_id"] in ("S1", "web/sdb")]
         found.append(", ".join(texts))
     return found
 
@@ -156,7 +156,7 @@ def test_a_drive_that_a_finer_look_loses_is_described_again_on_return(warehouse:
     changed(server, "sdb", [(2.26, 2.6, {"serial": ""})])
     pull(warehouse, server, 0, 5)
     pull(warehouse, server, 0, 5, resolution="5m")
-    assert kept_values(warehouse) == ["A DISK 10", "A DISK 10-12, A DISK 12"]
+    assert kept_values(warehouse) == ["A DISK 10", "A DISK 10-12, A DISK 12-12, A DISK 12"]
     assert kept_values(warehouse, "drive_aliases", "alias") == ["web/sdb 10", "web/sdb 10-12, web/sdb 12"]
 
 

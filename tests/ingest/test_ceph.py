@@ -116,11 +116,11 @@ def test_osds_of_one_drive_are_one_and_a_database_is_not_their_drive(warehouse: 
 
 
 def every(minutes: int, looked: list[Any], last: int = 7200) -> dict[int, list[Any]]:
-    """Looks every so many minutes, each of which prints the same."""
+    """Looks at an interval, each of which prints the same."""
     return dict.fromkeys(range(0, last + 1, 60 * minutes), looked)
 
 
-def test_an_osd_that_is_remade_on_another_drive_is_nobodys_until_it_is_seen_there(warehouse: Warehouse) -> None:
+def test_a_remade_osd_has_no_drive_until_a_look_finds_one(warehouse: Warehouse) -> None:
     """Its metadata are looked at on the half hour: at 10:30 they find sdg, at 11:30 sdx. What recovers is sdx from then on."""
     looks = every(5, [perf(o5=8_000_000), pgs(("active+remapped+backfilling", [5]))])
     for second, device, serial in ((1800, "sdg", "OLD"), (5400, "sdx", "NEW")):
@@ -319,7 +319,7 @@ Points = dict[tuple[tuple[str, str], ...], list[tuple[float, float]]]
 def exported(
     osd: int, host: str, device: str, serial: str, ms: float, minutes: tuple[int, int] = (0, 120), ids: str = "", **target: str
 ) -> Points:
-    """What the mgr exports of an OSD in these minutes; ids: of other devices that it lists."""
+    """Series that the mgr exports of an OSD in these minutes; ids: of other devices that it lists."""
     of = {"ceph_daemon": f"osd.{osd}", "job": "ceph", "instance": "mgr:9283", **target}
     scrapes = [float(TS + 60 * minute) for minute in range(minutes[0] + 1, minutes[1])]
     listed = ",".join(each.partition("=")[0] for each in [*filter(None, ids.split(",")), device])
@@ -349,7 +349,7 @@ def pull(warehouse: Warehouse, series: Points, **options: Any) -> IngestSummary:
 
 
 @pytest.mark.parametrize("device", ["sdx", "sdg"])
-def test_an_osd_that_is_remade_within_a_pull_leaves_its_hours_to_the_old_drive(device: str, warehouse: Warehouse) -> None:
+def test_an_osd_remade_within_a_pull_leaves_its_hours_to_the_old_drive(device: str, warehouse: Warehouse) -> None:
     """At 11:00 osd.5 gets another drive, in another slot or the same; its database stays."""
     series = together(
         exported(1, "h1", "sdb", "B", 8, ids="nvme0n1=S_Y_DB"), exported(2, "h1", "sdc", "C", 8, ids="nvme0n1=S_Y_DB"),
@@ -379,12 +379,16 @@ def test_an_osd_that_is_remade_within_a_pull_leaves_its_hours_to_the_old_drive(d
         ({"cluster": "east"}, {"cluster": "west"}, {"east/hdd", "west/hdd"}),
     ],
 )
-def test_clusters_with_the_same_numbers_are_told_apart_by_a_label(
+def test_clusters_with_the_same_numbers_go_by_the_label_that_differs(
     one: dict[str, str], other: dict[str, str], groups: set[str], warehouse: Warehouse
 ) -> None:
     """Equal latencies are no sign of one cluster; osd.0 is on k1 and on k2."""
     series = together(
-        *(exported(osd, host, f"sd{'ab'[osd]}", f"{host}-{osd}", 8, **of) for osd in (0, 1) for host, of in (("k1", one), ("k2", other)))
+        *(
+            exported(osd, host, f"sd{'ab'[osd]}", f"{host}-{osd}", 8, (0, 120), "", **of)
+            for osd in (0, 1)
+            for host, of in (("k1", one), ("k2", other))
+        )
     )
     summary = pull(warehouse, series)
     hours = warehouse.live()
@@ -400,7 +404,7 @@ def test_two_calls_for_two_clusters_name_them_by_what_they_match(warehouse: Ware
     assert set(warehouse.live().select("drive_id", "raid_group_id").rows()) == {("ka/sda", "rook-a/hdd"), ("kb/sda", "rook-b/hdd")}
 
 
-def test_clusters_that_no_lasting_label_tells_apart_are_refused(warehouse: Warehouse) -> None:
+def test_clusters_without_a_lasting_label_are_refused(warehouse: Warehouse) -> None:
     series = together(*(exported(0, f"k{name}", "sda", f"S{name}", 8, instance=f"mgr-{name}:9283") for name in "ab"))
     with pytest.raises(IngestError, match=r"osd.0 is on ka and kb at once.*--match 'instance=\"mgr-a:9283\"'"):
         pull(warehouse, series)

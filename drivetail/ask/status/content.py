@@ -37,8 +37,9 @@ class Status:
     - freshness (null without a publication): last_hour_utc of the fleet, lagging_groups, silent_drives, drives_without_inventory:
       listings; stopped_group_count of the lagging groups have stopped reporting.
     - inventory (null without a publication): contradictions: drives whose rows name another group than inventory; the row wins.
-      Of drives that hosts see: unnamed_drives (known by device only in their last hour), guessed_groups (drives whose group is only their
-      host), disagreements of sources (drive_id, attribute, believed, said); of attribute `serial` drive_id is a device or a wwn.
+      Of drives that hosts see: unnamed_drives (known by device only in their last hour), unnamed_vdevs (by another name),
+      guessed_groups (drives whose group is only their host), disagreements of sources (drive_id, attribute, believed, said); of attribute
+      `serial` drive_id is a device or a wwn.
       shared_serials: those that name no drive. unknown_kinds, mixed_groups: who has peers of which kind. unjudged_hosts: host, reason,
       drive_count, drives. fewest_drives: data drives below which a RAID group is compared with nothing.
     - window (null without a publication): first_hour_utc, last_hour_utc of the drive-hours that were looked at; drive_hours by outcome

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from drivetail.console import Columns
 from engine.read import Row
+from ingest.reading.devices import HIDDEN_PATH, WHOLE_DRIVE
 from report.words import duration, human
 
 DRIVE: Columns = {"drive": "drive_id", "RAID group": "raid_group_id"}
@@ -15,6 +16,8 @@ BEHIND: Columns = {"last hour": "last_hour_utc", "behind": ("lag_hours", duratio
 
 SPAN = "(hours from {first_hour} on, the last {status_window_days} days of the fleet)"
 NO_SHARED_SERIAL = "drive_id not in (select unnest(string_split(devices, ', ')) from status.fct_shared_serials where devices is not null)"
+KERNEL_NAME = f"/({WHOLE_DRIVE}|{HIDDEN_PATH}|nvme[0-9]+)$"
+"""End of the name of a drive by its device, as lsblk and smartctl know it too."""
 
 SHOWN = 10
 
@@ -95,11 +98,22 @@ LISTINGS = {
             "Drives known by their device only",
             f"""
             select drive_id, current_raid_group_id as raid_group_id, first_hour_utc, last_hour_utc from marts.dim_drives
-            where last_hour_utc is not null and (drive_id like '%/%' or drive_id like 'wwn:%') and {NO_SHARED_SERIAL}
+            where last_hour_utc is not null and (regexp_matches(drive_id, '{KERNEL_NAME}') or drive_id like 'wwn:%') and {NO_SHARED_SERIAL}
             """,
             "last_hour_utc desc, drive_id",
             {**DRIVE, **HOURS},
             above="(ingest lsblk or smartctl of the host, or say it with `drivetail map`)",
+        ),
+        "unnamed_vdevs": Listing(
+            "Drives known only by a name that is not the kernel's, such as ZFS's",
+            f"""
+            select drive_id, current_raid_group_id as raid_group_id, first_hour_utc, last_hour_utc from marts.dim_drives
+            where last_hour_utc is not null and drive_id like '%/%' and not regexp_matches(drive_id, '{KERNEL_NAME}') and {NO_SHARED_SERIAL}
+            """,
+            "last_hour_utc desc, drive_id",
+            {**DRIVE, **HOURS},
+            above="(lsblk and smartctl of the host do not know these names: say with `drivetail map` which drives they are, or call\n"
+            "`zpool iostat` and `zpool status` with -L, which prints the kernel's, and ingest lsblk)",
         ),
         "guessed_groups": Listing(
             "Drives whose RAID group is only their host",

@@ -201,8 +201,8 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     spans = spans_of(series)
     if series:
         days = zip(*(file.pieces(spans) for file in series), strict=True) if is_watched_twice(series) else ()
-        found = (contradictions(pl.concat([samples.readings for samples in day])) for day in days)
-        naming, notes = naming_of(found, apart, [file.series.select("host", "path") for file in series])
+        differing = (contradictions(pl.concat([samples.readings for samples in day])) for day in days)
+        naming, notes = naming_of(differing, apart, [file.series.select("host", "path") for file in series])
     for found in zip(*(file.pieces(spans) for file in series), strict=True):
         readings = [_counted(samples, landing, result) for (result, _), samples in zip(together, found, strict=True)]
         once = each_once(pl.concat(readings), PLACE, [name for name in READING if name not in PLACE], landing.by_no)

@@ -115,7 +115,7 @@ def roll_up(readings: pl.DataFrame, sample_seconds: int | None = None) -> Rolled
     columns = readings.columns
     # a hidden path shares the serial of its head
     readings = readings.with_columns(pl.when(~is_path("device")).then(pl.col("serial")).alias("serial"))
-    readings, notes = _with_drive_id(readings.sort(*DRIVE, "at"))
+    readings, notes = _with_claims(readings.sort(*DRIVE, "at"))
     every = _steps(readings)
     steps = _each_time_once(every)
     spans = _in_spans(steps, HOUR_US)
@@ -196,7 +196,7 @@ def _each_time_once(steps: pl.DataFrame) -> pl.DataFrame:
     ranked = steps.join(covered.drop("covered"), on=[*hour, "path"])
     taken = ranked.clear()
     for is_counted in (True, False):
-        for rank in range(int(covered["rank"].max() or 0) + 1):  # type: ignore[call-overload]
+        for rank in sorted(covered["rank"].unique()):
             taken = pl.concat([taken, _free(ranked.filter(counts=is_counted, rank=rank), taken)]).sort("host", "device", "ends_us")
     return taken.drop("rank")
 
@@ -289,12 +289,12 @@ def _increment(name: str, before: pl.Expr) -> pl.Expr:
     return pl.when(has_wrapped).then(more + WRAP_US).otherwise(more)
 
 
-def _with_drive_id(readings: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
-    """Readings with `drive_id`, the serial or else HOST/DEVICE, `is_alias`, and `is_wwn_of_none`, a world wide name that names no drive.
+def _with_claims(readings: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """Readings without serials that are placeholders, with `is_wwn_of_none`, a world wide name that names no drive; notes.
 
-    A serial that two devices have at the same time names neither: namespaces of one SSD, or a serial that a machine made up. Paths to one
-    drive, of one host, model and true world wide name, keep it. `serial` stays what a device claims: models judge all that has landed.
-    Devices that swap their names, and may swap them back, have it one after the other.
+    `serial` stays what a device claims: models judge all that has landed. A serial that two devices have at the same time names neither:
+    namespaces of one SSD, or a serial that a machine made up; but paths to one drive, of one host, model and true world wide name. Devices
+    that swap their names, and may swap them back, have it one after the other.
     """
     fakes = {name: [one for one in readings[name].drop_nulls().unique() if is_placeholder(one)] for name in ("serial", "wwn")}
     readings = readings.with_columns(pl.when(~pl.col("serial").is_in(fakes["serial"])).then("serial").alias("serial"))
@@ -323,12 +323,6 @@ def _with_drive_id(readings: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
         .unique("serial", keep="first", maintain_order=True)
         .select("serial", said=said)
     )
-    alias = pl.concat_str("host", pl.lit("/"), "device")
-    # who was named before they met was
-    serial = pl.when(~pl.col("serial").is_in(told["serial"].implode()) | pl.col("is_carried")).then(pl.col("serial"))
-    named = readings.with_columns(
-        pl.coalesce(serial, alias).alias("drive_id"), serial.is_null().alias("is_alias"), is_fake.alias("is_wwn_of_none")
-    )
     notes = []
     if told.height:
         shown = some_of(told["said"].to_list())
@@ -336,7 +330,7 @@ def _with_drive_id(readings: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     if fakes["serial"]:
         shown = some_of(sorted(fakes["serial"]))
         notes.append(f"{len(fakes['serial'])} serials are what vendors write where there is none, so they are not used: {shown}")
-    return named, notes
+    return readings.with_columns(is_fake.alias("is_wwn_of_none")), notes
 
 
 def _at_once(runs: pl.DataFrame, name: str) -> pl.DataFrame:
@@ -418,7 +412,7 @@ def _periods(readings: pl.DataFrame) -> pl.DataFrame:
     where another identity came.
     """
     place = ["host", "device"]
-    facts = ["drive_id", "is_alias", "serial", "wwn", "model", "firmware", "is_rotating", "raid_group_id", "role"]
+    facts = ["serial", "wwn", "model", "firmware", "is_rotating", "raid_group_id", "role"]
     # of what is carried the last of a device says who is there
     ordered = readings.filter(~pl.col("is_carried") | pl.col("since").is_not_null()).sort(*place, "at", "path")
     several = ordered.group_by(place).agg((pl.col("path").n_unique() > 1).any().alias("several")).filter("several")
@@ -426,7 +420,7 @@ def _periods(readings: pl.DataFrame) -> pl.DataFrame:
         # an exporter that does not know the drive says nothing of it beside one that does
         knows = pl.col("serial").is_not_null().any()
         ordered = ordered.filter(~knows.over(place) | knows.over(*DRIVE)).with_columns(
-            pl.col(name).forward_fill().over(*place, "drive_id") for name in ("wwn", "model", "firmware", "is_rotating")
+            pl.col(name).forward_fill().over(*place, "serial") for name in ("wwn", "model", "firmware", "is_rotating")
         )
     changes = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in (*place, *facts)) | (pl.int_range(pl.len()) == 0)
     ordered = ordered.with_columns(changes.cum_sum().alias("run"))
