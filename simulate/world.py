@@ -288,7 +288,9 @@ def _pod(world: World, draw: random.Random) -> None:
 
 
 def _pod_address(world: World, draw: random.Random) -> None:
-    """The same where the instance is the pod's address."""
+    """The same where the instance is the pod's address. A drive that tells no serial of its own has as many names then as its host."""
+    if " diskstats" in world.plan.sources and {"dock", "machines"} & {*world.plan.happenings}:
+        return
     host = draw.choice(world.hosts)
     for n, at in enumerate((0, *sorted(world.instant(draw) for _ in range(draw.randrange(1, 4))))):
         address = f"10.{world.number}.{host.number}.{n}:9100"
