@@ -198,7 +198,8 @@ def bearers(world: World, name: str) -> list[Bearing]:
         if host_name in {host.name, *(labels["instance"].rpartition(":")[0] for _, labels in host.labels)}
         and (not label or label in {value for _, labels in host.labels for value in labels.values()})
     ]
-    return [each for each in world.bearings if each.host in hosts and each.device == device]
+    found = [each for each in world.bearings if each.host in hosts]
+    return [each for each in found if device in (each.device, f"ata-{each.drive.model.replace(' ', '_')}_{each.drive.told[0]}")]
 
 
 def judged(warehouse: Warehouse, worlds: list[World]) -> Verdicts:
