@@ -58,7 +58,7 @@ seen_from_hosts as (
 -- by whole hours: who bore a name, and the name itself where its drive is unknown
 bearers as (
     select
-        alias, drive_id, true as is_seen,
+        alias, drive_id, true as is_seen, from_utc, to_utc,
         cast(date_trunc('hour', from_utc) as timestamp) as from_hour_utc,
         {{ next_hour('to_utc') }} as to_hour_utc
     from {{ ref('int_names') }}
@@ -67,7 +67,7 @@ bearers as (
     select
         alias,
         alias as drive_id,
-        false as is_seen,
+        false as is_seen, from_utc, to_utc,
         coalesce(lag({{ next_hour('to_utc') }}) over (partition by alias order by from_utc), timestamp '{{ var("beginning_of_time") }}') as from_hour_utc,
         cast(date_trunc('hour', from_utc) as timestamp) as to_hour_utc
     from {{ ref('int_names') }}
@@ -76,6 +76,8 @@ bearers as (
         alias,
         alias as drive_id,
         false as is_seen,
+        max(from_utc) as from_utc,
+        max(to_utc) as to_utc,
         {{ next_hour('max(to_utc)') }} as from_hour_utc,
         timestamp '{{ var("end_of_time") }}' as to_hour_utc
     from {{ ref('int_names') }}
@@ -91,7 +93,8 @@ borne as (
         -- a look describes the drive that it found, not the next one under its name
         coalesce(
             seen_from_hosts.valid_from is null
-            or bearers.from_hour_utc <= min(case when bearers.is_seen then bearers.from_hour_utc end) over (
+            or not bearers.is_seen
+            or bearers.from_utc = min(case when bearers.is_seen then bearers.from_utc end) over (
                 partition by seen_from_hosts.source, seen_from_hosts.drive_id, seen_from_hosts.host, seen_from_hosts.valid_from
             ),
             true
@@ -102,6 +105,9 @@ borne as (
         and bearers.from_hour_utc < bearers.to_hour_utc
         and bearers.from_hour_utc < seen_from_hosts.seen_to_hour_utc
         and bearers.to_hour_utc > seen_from_hosts.from_hour_utc
+        -- a drive that bore the name earlier in that hour is another one
+        and (not bearers.is_seen or seen_from_hosts.valid_from is null or bearers.to_utc > seen_from_hosts.valid_from)
+        and (not bearers.is_seen or seen_from_hosts.valid_until is null or bearers.from_utc < seen_from_hosts.valid_until)
 ),
 
 -- each under the drives that bore its name while it held
