@@ -75,7 +75,7 @@ contested as (
         and one.device < other.device
         and one.span_from_utc < other.span_to_utc
         and other.span_from_utc < one.span_to_utc
-    where case when one.host = other.host then not one.is_one_drive else not (one.is_one_drive_of_hosts and {{ counters_agree('one', 'other') }}) end
+    where case when one.host = other.host then not one.is_one_drive else not (one.is_one_drive_of_hosts and (not {{ are_alike('one', 'other') }} or {{ counters_agree('one', 'other') }})) end
 ),
 
 named as (
@@ -102,16 +102,19 @@ ordered as (
         *,
         row_number() over (
             partition by named_drive_id, {{ at | join(', ') }}
-            order by {{ latency_rank('several') }} asc, source asc nulls first, host_coverage desc, host_collected_at desc nulls last, host asc,
+            order by {{ latency_rank('several', 'host_coverage') }} asc, source asc nulls first, host_coverage desc, host_collected_at desc nulls last, host asc,
                 coalesce(coverage, 1.0) desc, collected_at desc nulls last, drive_id asc, span_from_utc asc
         ) as place
     from (
         select
             *,
-            max(coalesce(coverage, 1.0)) over (partition by named_drive_id, {{ at | join(', ') }}, source, host) as host_coverage,
+            max(name_coverage) over (partition by named_drive_id, {{ at | join(', ') }}, source, host) as host_coverage,
             max(collected_at) over (partition by named_drive_id, {{ at | join(', ') }}, source, host) as host_collected_at
-        from counted
-        where span_count > 1
+        from (
+            select *, cast(sum({{ observed }}) over (partition by named_drive_id, {{ at | join(', ') }}, source, drive_id) as double) / 1e9 as name_coverage
+            from counted
+            where span_count > 1
+        ) as names
     ) as several
 ),
 
@@ -198,6 +201,12 @@ hosts_rows as (
 {#- Whether two spans of one drive are of paths to it: devices of one host, seen by one source at once. -#}
 {% macro are_paths(one, other) -%}
 {{ one }}.host <> '' and {{ one }}.host = {{ other }}.host and {{ one }}.device <> {{ other }}.device and {{ one }}.source = {{ other }}.source
+{%- endmacro %}
+
+{#- Whether two spans are of much the same time, so that their counters can be compared: they have nine tenths of the longer one in common. -#}
+{% macro are_alike(one, other) -%}
+{%- set begin, end = one ~ '.span_from_utc, ' ~ other ~ '.span_from_utc', one ~ '.span_to_utc, ' ~ other ~ '.span_to_utc' -%}
+{{ hours_between('greatest(' ~ begin ~ ')', 'least(' ~ end ~ ')') }} >= 0.9 * {{ hours_between('least(' ~ begin ~ ')', 'greatest(' ~ end ~ ')') }}
 {%- endmacro %}
 
 {#- Whether two spans say the same, so that they may be one measurement, taken twice: I/Os and busy time a second are within 10%, or both had fewer than

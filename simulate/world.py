@@ -146,7 +146,12 @@ class World:
         self.drives: list[Drive] = []
         for n in range(plan.hosts * plan.drives + 6):
             serial, wwn = f"Z{number:03}A{n:03}", f"0x5000c5{number:05x}{n:05x}"
-            rates = tuple(draw.choice((0, *range(1, MOST_A_SECOND + 1))) for _ in range(plan.hours * HOUR // SLOT + 1))
+            # where two sources name the host differently, only counters that agree say that a drive is one
+            is_steady = "pod address" in plan.happenings and " diskstats" in plan.sources
+            usual = draw.randrange(1, MOST_A_SECOND + 1)
+            rates = tuple(
+                usual if is_steady else draw.choice((0, *range(1, MOST_A_SECOND + 1))) for _ in range(plan.hours * HOUR // SLOT + 1)
+            )
             model = draw.choice(("ST4000NM0023", "HUS724020ALE640"))
             self.drives.append(
                 Drive(n, serial, wwn, (serial, wwn), model, draw.choice((2, 4, 8)) * 10**12, milliseconds[n], rates, self.start)
@@ -283,7 +288,9 @@ def _pod(world: World, draw: random.Random) -> None:
 
 
 def _pod_address(world: World, draw: random.Random) -> None:
-    """The same where the instance is the pod's address."""
+    """The same where the instance is the pod's address. A drive that tells no serial of its own has as many names then as its host."""
+    if " diskstats" in world.plan.sources and {"dock", "machines"} & {*world.plan.happenings}:
+        return
     host = draw.choice(world.hosts)
     for n, at in enumerate((0, *sorted(world.instant(draw) for _ in range(draw.randrange(1, 4))))):
         address = f"10.{world.number}.{host.number}.{n}:9100"

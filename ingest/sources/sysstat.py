@@ -217,10 +217,15 @@ def in_spans(used: pl.DataFrame, seconds: int) -> pl.DataFrame:
 def cuts_of(spans: pl.DataFrame, restarted: pl.DataFrame) -> pl.DataFrame:
     """Who bears a device's name has to be seen again after a restart, and after a gap of more than two intervals."""
     place = ["host", "device"]
-    missing = pl.col("begins_us") - pl.col("ends_us").shift(1).over(place)
+    spans = spans.with_columns(pl.col("ends_us").shift(1).over(place).alias("before_us"))
+    missing = pl.col("begins_us") - pl.col("before_us")
     late = pl.col("begins_us") + (pl.col("ends_us") - pl.col("begins_us")) * pl.col("is_long")
     gaps = spans.filter(pl.col("is_long") | (missing > GAP * pl.col("seconds") * 1_000_000).fill_null(False))
-    found = [gaps.select(*place, late.alias("at"), "file_no", "row_no").join(restarted, on=["file_no", "row_no"], how="anti"), restarted]
+    # the name passed between two looks, and one may have been within the gap: both of its ends are told, the first in a record below row 0
+    early = pl.when("is_long").then("begins_us").otherwise("before_us")
+    gaps = gaps.join(restarted, on=["file_no", "row_no"], how="anti")
+    found = [gaps.select(*place, late.alias("at"), "file_no", "row_no"), restarted]
+    found.append(gaps.select(*place, early.alias("at"), "file_no", -pl.col("row_no")))
     cuts = pl.concat(found).with_columns(pl.col("at").cast(pl.Datetime("us")))
     alias = pl.concat_str("host", pl.lit("/"), "device").alias("alias")
     return completed(

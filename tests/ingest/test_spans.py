@@ -25,7 +25,7 @@ def spans(increments: Sequence[tuple[float, float]], part: int = 60, gap: float 
     us = (pl.col("begins", "ends") * MINUTE_US).round().cast(pl.Int64()) + FIRST * HOUR_US
     steps = at.select(us.name.suffix("_us"), pl.lit("sda").alias("device"), "begins")
     steps = steps.with_columns(((pl.col("ends_us") - 1) // (part * MINUTE_US)).alias("hour"))
-    found = with_spans(steps, ["device"], pl.col("begins") == cut, pl.col("begins") == gap, part * MINUTE_US)
+    found = with_spans(steps, ["device"], pl.col("begins") == cut, pl.col("begins") == gap, part_us=part * MINUTE_US)
     minute = [((pl.col(name).to_physical() - FIRST * HOUR_US) / MINUTE_US).round(3).alias(name) for name in ("from_utc", "to_utc")]
     hour = pl.col("hour") - FIRST * 60 // part
     return found.unique(["hour", "span_no"], keep="first", maintain_order=True).select(hour, *minute).rows()
@@ -36,9 +36,9 @@ def spans(increments: Sequence[tuple[float, float]], part: int = 60, gap: float 
     [
         (every(5, 0, 120), [(0, None, None), (1, None, None)]),
         # an hour that begins and ends a little off, one increment an hour, one that is looked at at half past
-        (every(5, 3, 118), [(0, None, None), (1, None, None)]),
+        (every(5, 3, 118), [(0, 3, None), (1, None, None)]),
         (every(60, 0, 120), [(0, None, None), (1, None, None)]),
-        (every(60, -30, 90), [(0, None, 30), (1, None, 90)]),
+        (every(60, -30, 90), [(0, None, None), (1, None, None)]),
         # a device that is first seen at a quarter to; a long step over the end of the hour; one that wavers
         (every(5, 45, 120), [(0, 45, None), (1, None, None)]),
         ([*every(5, 0, 50), (50, 65), *every(5, 65, 120)], [(0, None, 50), (1, None, 65), (1, 65, None)]),
