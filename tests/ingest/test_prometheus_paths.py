@@ -197,6 +197,20 @@ def test_a_drive_changed_between_two_calls_was_there_until_the_last_hour_that_la
     assert seen == [("U1", HOUR, None), ("U1", minute(120), None), ("U2", minute(300), None)]
 
 
+def test_a_serial_of_two_machines_is_seen_on_both_at_once_and_said_once(warehouse: Warehouse) -> None:
+    for first in (0, 60):
+        scrapes = (
+            scrape(first + n + late, n, info='serial="QEMU7"', instance=host) for n in range(0, 61, 5) for host, late in MACHINES.items()
+        )
+        assert "of two hosts" in land(warehouse, *scrapes)[0]
+    claims = sorted(warehouse.rows("drive_aliases", "alias valid_from valid_to"))
+    assert claims == [("a/sda", HOUR, minute(60)), ("b/sda", minute(0.5), minute(60.5))]
+    assert sorted(warehouse.rows("drives", "drive_id valid_to")) == [("a/sda", None), ("b/sda", None)]
+
+
+MACHINES = {"a:9100": 0, "b:9100": 0.5}
+
+
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_pieces_in_any_order_and_twice_come_to_the_same_hours(order: tuple[int, int], warehouse: Warehouse) -> None:
     pieces = [[scrape(n, 7 * n, info='serial="V1"') for n in range(at, at + 61, 5)] for at in (0, 60)]

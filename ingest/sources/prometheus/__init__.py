@@ -36,7 +36,7 @@ from ingest.reading.text import one_line
 from ingest.sources import SOURCES
 from ingest.sources.prometheus.client import Client, PrometheusError, server_url
 from ingest.sources.prometheus.health import Point, health_of
-from ingest.sources.prometheus.known import hosts_apart, last_sightings, unknown_rows
+from ingest.sources.prometheus.known import hosts_apart, last_sightings, unknown_rows, without_known_claims
 from ingest.sources.prometheus.paths import Naming, contradictions, named, naming_of, with_names
 from ingest.sources.prometheus.pull import HOUR, Selection, chunks, pull, pull_health, pull_latencies
 from ingest.sources.prometheus.readings import CARRIED, READING, Rolled, checks, roll_up
@@ -292,7 +292,7 @@ def _stage(readings: pl.DataFrame, landing: Landing) -> pl.DataFrame:
     notes = landing.by_no[max(readings["file_no"].unique())].notes
     notes += [note for note in rolled.notes if note not in notes]
     take_back(rolled.unused, landing.by_no, "rows_superseded")
-    inventory = (("drives", rolled.drives), ("drive_aliases", rolled.aliases))
+    inventory = (("drives", rolled.drives), ("drive_aliases", without_known_claims(rolled.aliases, landing)))
     for record_kind, rows in inventory:
         news = unknown_rows(completed(rows, record_kind).with_columns(rows["seen_as"]), record_kind, landing)
         if record_kind == "drive_aliases":

@@ -48,6 +48,19 @@ def unknown_rows(rows: pl.DataFrame, record_kind: str, landing: Landing) -> pl.D
     return rows.filter(~pl.int_range(pl.len()).is_in(known.implode()))
 
 
+def without_known_claims(aliases: pl.DataFrame, landing: Landing) -> pl.DataFrame:
+    """Aliases less the claims to a serial of several devices (`is_together`) that have landed with an end, and none to another since."""
+    paths = [path for path in table_files(landing.staged.deliveries, "drive_aliases") if source_of(path) == landing.source]
+    claims = aliases.filter("is_together")
+    if not claims.height or not paths:
+        return aliases
+    stored = pl.scan_parquet(paths, glob=False).filter(pl.col("alias").is_in(claims["alias"].implode()), pl.col("drive_id").is_not_null())
+    last = stored.select("alias", "drive_id", "valid_from", "valid_to").collect().sort("valid_from").unique("alias", keep="last")
+    known = claims.join(last.filter(pl.col("valid_to").is_not_null()), on=["alias", "drive_id"], suffix="_stored")
+    known = known.filter(pl.col("valid_from") > pl.col("valid_from_stored"))
+    return aliases.join(known, on=["alias", "valid_from"], how="anti", maintain_order="left")
+
+
 def hosts_apart(landing: Landing) -> dict[str, set[str]]:
     """The hosts of this source that have landed with a label's value in their name, by what stands before the `@`."""
     paths = [path for path in table_files(landing.staged.deliveries, "drives") if source_of(path) == landing.source]

@@ -62,7 +62,8 @@ CARRIED: dict[str, pl.DataType] = {"is_carried": pl.Boolean(), "since": pl.Datet
 class Rolled:
     """The records made from readings. Frames have the contract's columns as far as known, `file_no` and `row_no`.
 
-    `drives` and `aliases` have `seen_as` too, what the drive-hours of the place are named (HOST/DEVICE).
+    `drives` and `aliases` have `seen_as` too, what the drive-hours of the place are named (HOST/DEVICE); aliases `is_together`, whether
+    they end with these readings only because other devices claim the serial, too.
     `samples`: drive-hours' columns by a part of an hour, `hour_utc` being where it begins; null without `--resolution`.
     `behind`: how many readings stand behind each drive-hour (file_no, row_no of the drive-hour; of_file_no, samples). `unused`: readings of
     times that another path's count for (file_no). `last`: the readings that those after them are to follow (CARRIED).
@@ -290,7 +291,8 @@ def _increment(name: str, before: pl.Expr) -> pl.Expr:
 
 
 def _with_claims(readings: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
-    """Readings without serials that are placeholders, with `is_wwn_of_none`, a world wide name that names no drive; notes.
+    """Readings without serials that are placeholders, with `is_wwn_of_none`, a world wide name that names no drive, and `is_shared`, a
+    serial of several devices at once; notes.
 
     `serial` stays what a device claims: models judge all that has landed. A serial that two devices have at the same time names neither:
     namespaces of one SSD, or a serial that a machine made up; but paths to one drive, of one host, model and true world wide name. Devices
@@ -330,7 +332,8 @@ def _with_claims(readings: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     if fakes["serial"]:
         shown = some_of(sorted(fakes["serial"]))
         notes.append(f"{len(fakes['serial'])} serials are what vendors write where there is none, so they are not used: {shown}")
-    return readings.with_columns(is_fake.alias("is_wwn_of_none")), notes
+    is_shared = pl.col("serial").is_in(told["serial"].implode()).fill_null(False)
+    return readings.with_columns(is_fake.alias("is_wwn_of_none"), is_shared.alias("is_shared")), notes
 
 
 def _at_once(runs: pl.DataFrame, name: str) -> pl.DataFrame:
@@ -465,7 +468,11 @@ def _drives(periods: pl.DataFrame) -> pl.DataFrame:
 
 
 def _aliases(periods: pl.DataFrame) -> pl.DataFrame:
-    """HOST/DEVICE and wwn:... -> serial, for every period in which the serial is known."""
+    """HOST/DEVICE and wwn:... -> serial, for every period in which the serial is known; of a serial of several devices at once also up to
+    the last reading, so that models see that they had it together.
+    """
+    together = pl.when("is_shared", pl.col("last_at") > pl.col("valid_from")).then("last_at")
+    periods = periods.with_columns(pl.coalesce("valid_to", together).alias("valid_to"), pl.col("valid_to").is_null().alias("is_open"))
     known = periods.filter(pl.col("serial").is_not_null())
     alias = pl.concat_str("host", pl.lit("/"), "device")
     # two records of a reading: below 0 the second, which another path's may equal while the first is its own
@@ -477,6 +484,7 @@ def _aliases(periods: pl.DataFrame) -> pl.DataFrame:
             "valid_from",
             "valid_to",
             alias.alias("seen_as"),
+            (pl.col("is_open") & pl.col("is_shared")).alias("is_together"),
             "file_no",
             pl.col("row_no") * sign,
         ).filter(pl.col("alias").is_not_null())
@@ -500,6 +508,7 @@ def _cuts(spans: pl.DataFrame, periods: pl.DataFrame) -> pl.DataFrame:
         pl.col("at").alias("valid_from"),
         pl.lit(None, pl.Datetime("us")).alias("valid_to"),
         alias.alias("seen_as"),
+        pl.lit(False).alias("is_together"),
         "file_no",
         "row_no",
     )
