@@ -111,8 +111,8 @@ def kept_values(warehouse: Warehouse, table: str = "drives", shown: str = "model
     for delivery in list_deliveries(warehouse.root):
         rows = [row for path in table_files([delivery], table) for row in pl.read_parquet(path).sort("valid_from").iter_rows(named=True)]
         until = [f"-{row['valid_to']:%H}" if row["valid_to"] else "" for row in rows]
-        texts = [f"{row[shown]} {row['valid_from']:%H}{end}" for row, end in zip(rows, until, strict=True) if row["drive_id"] in ("S1", "web/sdb")]
-        found.append(", ".join(texts))
+        texts = [f"{row[shown]} {row['valid_from']:%H}{end}" for row, end in zip(rows, until, strict=True)]
+        found.append(", ".join(text for text, row in zip(texts, rows, strict=True) if row["drive_id"] in ("S1", "web/sdb")))
     return found
 
 
