@@ -328,9 +328,10 @@ def _dock(world: World, draw: random.Random) -> None:
 
 def _machines(world: World, draw: random.Random) -> None:
     """Hosts are virtual machines; the first drive of each has the serial that their hypervisor invents."""
+    wwn = draw.choice(("", f"0x5000c5f{world.number:09x}"))
     firsts = [n for n, each in enumerate(world.bearings) if each.device == "sda" and each.drive.is_named and each.path == (0, 1)]
     for n in firsts if len(firsts) > 1 else ():
-        told = (f"QM{world.number:03}01", "")
+        told = (f"QM{world.number:03}01", wwn)
         drive = _telling(world, world.bearings[n].drive, told, model="QEMU HARDDISK", capacity=10**12)
         world.bearings[n] = replace(world.bearings[n], drive=drive)
 
