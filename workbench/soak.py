@@ -25,6 +25,7 @@ TESTS = {
         "tests/proof/test_perseus_samples.py",
         "tests/proof/test_identity.py",
     ],
+    "worlds": ["tests/proof/test_worlds.py"],
     "pages": [
         "tests/report/test_weekly_report.py",
         "tests/report/test_cookbook.py",
@@ -69,6 +70,7 @@ def main() -> None:
             {"DRIVETAIL_SEEDS": seeds, "DRIVETAIL_BUILDS": "3"},
             f"{options.fleets} fleets in three ways of delivery, one by two at once, DRIVETAIL_SEEDS={seeds}",
         ),
+        "worlds": ({}, "2,000 worlds against the laws of identity, and faults planted in what keeps them"),
         "kills": (
             {"DRIVETAIL_KILLS": str(options.kills), "DRIVETAIL_KILL_SEED": kill_seed},
             f"{options.kills} kills over six phases, DRIVETAIL_KILL_SEED={kill_seed}",

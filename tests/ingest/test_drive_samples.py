@@ -218,7 +218,7 @@ def test_samples_are_asked_of_collected_sources_that_have_them(warehouse: Wareho
     done = CliRunner().invoke(main, list(map(str, arguments)), catch_exceptions=False)
     assert done.exit_code == 0, done.output
     assert warehouse.rows("drive_samples", "write_ios coverage") == [(5, 1.0)]
-    assert warehouse.live("drives")["drive_id"].to_list() == ["S1"]
+    assert warehouse.live("drives")["drive_id"].to_list() == ["web1/sda"]
 
 
 @pytest.mark.parametrize(

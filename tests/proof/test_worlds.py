@@ -514,7 +514,7 @@ def prove(number: int, count: int, folder: Path, at_once: int = 25) -> None:
         raise AssertionError(failed)
 
 
-@pytest.mark.parametrize("number", seeds(1))
+@pytest.mark.parametrize("number", [1])  # always the same: others are drawn by longer tests
 def test_ten_worlds_keep_the_laws(number: int, tmp_path: Path) -> None:
     prove(number, 10, tmp_path)
 
