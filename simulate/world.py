@@ -28,7 +28,7 @@ SOURCES = (
 
 @dataclass(frozen=True)
 class Plan:
-    """What a world is drawn from. `happenings`: names of HAPPENINGS. `sources`: those that look at it, one of SOURCES.
+    """The plan that a world is drawn from. `happenings`: names of HAPPENINGS. `sources`: those that look at it, one of SOURCES.
     `overlap`: the second delivery holds the first one's readings too.
     """
 
@@ -47,7 +47,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Drive:
-    """`serial` and `wwn` are its own; `told` is what it says of itself. `rates`: I/Os a second and direction, in each 5 minutes."""
+    """`serial` and `wwn` are its own; `told` are those that it gives itself. `rates`: I/Os a second and direction, in each 5 minutes."""
 
     number: int
     serial: str
@@ -132,7 +132,7 @@ class Host:
 
 
 class World:
-    """What happened, second by second. `number` is in every name, so that many worlds have room in one warehouse."""
+    """A world, second by second. `number` is in every name, so that many worlds have room in one warehouse."""
 
     def __init__(self, plan: Plan, number: int = 0) -> None:
         self.plan, self.number = plan, number
@@ -161,7 +161,8 @@ class World:
             base = draw.choice((0, draw.randrange(10**4), *(draw.randrange(10**6, 10**9) for _ in range(6))))
             self.bearings.append(Bearing(n // plan.drives, f"sd{'abcdefgh'[n % plan.drives]}", self.drives[n], 0, base))
         for name in plan.happenings:
-            EVERYWHERE.get(name, lambda world, draw: None)(self, plan.draw(name))
+            if name in EVERYWHERE:
+                EVERYWHERE[name](self, plan.draw(name))
         actions = [
             (at, n, act) for n, name in enumerate(plan.happenings) if name in IN_TIME for at, act in IN_TIME[name](self, plan.draw(name))
         ]
@@ -612,7 +613,7 @@ def mdadm(world: World, begin: int, end: int) -> Files:
 
 @dataclass
 class Interval:
-    """What sysstat makes of two samples. `bearing`: the one whose I/Os these are; null where they are of two drives."""
+    """An interval of sysstat, of two samples. `bearing`: the one whose I/Os these are; null where they are of two drives."""
 
     host: Host
     device: str
@@ -624,7 +625,7 @@ class Interval:
 
 
 def intervals(world: World, source: str) -> Iterator[Interval]:
-    """Sysstat takes a device whose I/Os fell for a new one, and one that was not there as if it had been at 0. A boot begins anew."""
+    """Sysstat takes a device whose I/Os fell for a new one, and one that was not there as if it had been at 0. A boot begins again."""
     for host in world.hosts:
         phase = world.plan.draw(f"phase {source} {host.number} 0").randrange(EVERY[source])
         for begin, end in pairwise(world.instants(host, EVERY[source], phase)):
@@ -681,7 +682,7 @@ def _stamp(host: Host, at: int) -> dict[str, Any]:
 
 
 def iostat(world: World, begin: int, end: int) -> Files:
-    """`S_TIME_FORMAT=ISO iostat -xt -o JSON`, begun anew after each boot; the first figures of each are since boot."""
+    """`S_TIME_FORMAT=ISO iostat -xt -o JSON`, begun again after each boot; the first figures of each are since boot."""
 
     def shown(device: str, rate: float, wait: float) -> dict[str, Any]:
         values = {"r/s": rate, "w/s": rate, "d/s": 0.0, "f/s": 0.0, "rkB/s": 4 * rate, "wkB/s": 4 * rate, "dkB/s": 0.0, "rrqm/s": 0.0,
@@ -794,4 +795,4 @@ RENDERERS: dict[str, Callable[[World, int, int], Files]] = {
     "ceph": ceph, "mdadm": mdadm,
 }  # fmt: skip
 INGESTED = {"sadf": "sysstat", "iostat": "sysstat", "api": "prometheus"}
-"""What ingest calls a source, where it has another name."""
+"""Names of sources in ingest, where they differ."""

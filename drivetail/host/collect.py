@@ -3,7 +3,7 @@
 A delivery is a folder `OUT/HOST.20260105T102000Z`, renamed into place when it is whole: diskstats and mdstat (every look since the hour
 began, so that a later delivery of the hour is a fuller one), `mdadm --detail --export`, lsblk, smartctl and what the kernel said since the
 last one, from journald or, where that keeps nothing of it, from dmesg. Inventory is written when it has changed, when the counters of a
-drive began anew or a gap was too long to say whose they are, and once a day. What is between deliveries is in `OUT/.collect`.
+drive began again or a gap was too long to say whose they are, and once a day. What is between deliveries is in `OUT/.collect`.
 
 A command that is missing, fails or hangs costs what it would have said, never the delivery. Nothing is written to any drive.
 """

@@ -118,7 +118,7 @@ def is_placeholder(name: str) -> bool:
 
 
 def placeholder_note(serial: str, names: list[str]) -> str:
-    """What to say of the devices that give a placeholder for their serial number."""
+    """A note on the devices that give a placeholder for their serial number."""
     return f"{serial!r} is a placeholder, no serial number: {some_of(names)} {'is' if len(names) == 1 else 'are'} named by device"
 
 

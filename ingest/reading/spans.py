@@ -9,7 +9,7 @@ from ingest.reading.parse import HOUR_US
 NEAR = 5
 """Increments before or after one that say how long it usually is: a collector may look more often for a while."""
 GAP = 2.5
-"""An increment of so many usual ones is a gap: more than two, give or take what a clock wavers."""
+"""An increment as long as this number of usual ones is a gap: more than two, give or take what a clock wavers."""
 REACH = 2
 MOST_REACH_US = HOUR_US // 4
 
@@ -27,7 +27,7 @@ def with_spans(
 
     Adds `span_no`, from 1 in each hour of a place, `is_long`, more than two usual intervals, and the span's `from_utc` and `to_utc`; null
     where it begins or ends with the hour, or up to two intervals (a quarter of an hour at most) from it without a break there. A span ends
-    where the next increment does not begin with its end, or `is_cut` (a drive or counter began anew with it), and on both sides of an
+    where the next increment does not begin with its end, or `is_cut` (a drive or counter began again with it), and on both sides of an
     increment that `is_long` or `is_gap`: nobody saw what happened in it.
 
     is_whole: of an increment over which the device was seen all the time; it says nothing of how long one usually is.

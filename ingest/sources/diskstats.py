@@ -85,7 +85,7 @@ def land(files: list[SourceFile], landing: Landing) -> None:
 
 
 def cuts_in(host: str, text: str) -> list[datetime]:
-    """When the counters of a device of a host began anew in a text of snapshots, in order."""
+    """When the counters of a device of a host began again in a text of snapshots, in order."""
     rows, _, _ = _snapshots(host, looks(text))
     snapshots = rows.with_columns(pl.lit(1, pl.Int64()).alias("file_no")).select(*_SEEN).sort("host", "device", "at", "row_no")
     snapshots = snapshots.unique(["host", "device", "at"], keep="first", maintain_order=True)
@@ -167,7 +167,7 @@ def _is_of_no_drive(fields: list[str]) -> bool:
 def gained_in(snapshots: pl.DataFrame, absences: pl.DataFrame | None = None) -> pl.DataFrame:
     """Snapshots in order of host, device and instant (columns of `SNAPSHOT`) -> the intervals between them, with what was gained in each.
 
-    `is_lost`: it counts for nobody. `is_reset`: that is because the counters began anew within it.
+    `is_lost`: it counts for nobody. `is_reset`: that is because the counters began again within it.
 
     absences: host, device, at of looks that did not list a device; one that is back has counters of its own.
     """
@@ -253,11 +253,11 @@ def in_spans(intervals: pl.DataFrame, seconds: int) -> pl.DataFrame:
 
 
 def cuts_of(spans: pl.DataFrame) -> pl.DataFrame:
-    """Who bears a device's name has to be seen again after these intervals: the drive or its counters began anew, or a gap was too long.
+    """Who bears a device's name has to be seen again after these intervals: the drive or its counters began again, or a gap was too long.
 
     The name passed between two looks, so both are told, that before in a record below row 0.
     """
-    # a path that began anew says nothing of its head, which comes first
+    # a path that began again says nothing of its head, which comes first
     cut = spans.unique(["host", "device", "at"], keep="first", maintain_order=True).filter(pl.col("is_reset") | pl.col("is_long"))
     before = cut.with_columns(pl.col("at") - pl.col("seconds"), -pl.col("row_no"))
     at = (pl.col("at") * 1e6).round().cast(pl.Int64).cast(pl.Datetime("us"))

@@ -175,7 +175,7 @@ def test_a_finer_pull_sees_what_every_scrape_saw(warehouse: Warehouse) -> None:
     parts = samples.group_by(pl.col("from_utc").dt.truncate("5m"), maintain_order=True).agg(pl.col("read_ios", "coverage").sum())
     found = {part: (ios, coverage) for part, ios, coverage in parts.iter_rows()}
     assert found == {part: (ios, pytest.approx(min(1.0, seconds / 300))) for part, (ios, seconds) in expected.items()}
-    # where the counters began anew, and after the gap
+    # where the counters began again, and after the gap
     begun = samples.filter(pl.col("from_utc").dt.minute() % 5 > 0)["from_utc"].to_list()
     assert [(at - SCRAPED).total_seconds() for at in begun] == [1025, 2525]
 

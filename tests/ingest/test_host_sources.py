@@ -724,7 +724,7 @@ REMADE = [(minute, {"sda": minute, "sdb": 100 + minute}) for minute in range(41)
         (EVERY_MINUTE[:21:5] + EVERY_MINUTE[21:40] + EVERY_MINUTE[40::5], [(None, None, 60)], []),
     ],
 )  # fmt: skip
-def test_what_is_not_one_run_of_counters_is_cut(
+def test_counters_that_are_not_one_run_are_cut(
     looks: list[tuple[int, dict[str, int]]], spans: list[tuple[Any, ...]], cut: list[tuple[str, float]], warehouse: Warehouse
 ) -> None:
     assert warehouse.land("diskstats", counting(*looks)).rows_rejected == 0

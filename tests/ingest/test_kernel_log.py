@@ -235,7 +235,7 @@ def test_a_quotation_of_the_kernel_is_no_message_of_it(others: list[str], wareho
     assert [at.second for _, at, _ in events(warehouse)] == [1] * (len(others) - 1)
 
 
-def test_what_a_program_writes_into_the_kernels_log_is_no_message_of_it(warehouse: Warehouse) -> None:
+def test_a_programs_line_in_the_kernels_log_is_no_message_of_it(warehouse: Warehouse) -> None:
     lines = [f"2026-01-05T10:00:01,5+00:00 {TIMEOUT}", f"2026-01-05T10:00:02,5+00:00 systemd[1]: web1 kernel: {TIMEOUT}"]
     summary = land(warehouse, "\n".join(lines) + "\n")
     assert (summary.rows_accepted, summary.rows_duplicate) == (1, 0)

@@ -55,7 +55,7 @@ def test_a_pod_that_is_replaced_by_a_boot_cuts(warehouse: Warehouse) -> None:
 
 
 @pytest.mark.parametrize(("first", "again"), [(0, 40), (20, 60)])
-def test_what_two_watch_counts_once_and_what_one_watches_counts(first: int, again: int, warehouse: Warehouse) -> None:
+def test_two_watchers_count_once_and_one_counts(first: int, again: int, warehouse: Warehouse) -> None:
     """One sees all of the hour but its first or last 20 minutes, the other 30 of those that it saw and these 20."""
     longer = range(20 - first, 61 - first)
     shorter = range(41) if first == 0 else range(20, 61)
@@ -87,7 +87,7 @@ CLUSTERS = {"eu": 50, "us": 100}
         (({"region": "r1"}, {"region": ""}), "{region}"),
     ],
 )
-def test_a_label_tells_machines_of_one_name_apart(apart: tuple[dict[str, str], dict[str, str]], name: str, warehouse: Warehouse) -> None:
+def test_a_label_parts_machines_of_one_name(apart: tuple[dict[str, str], dict[str, str]], name: str, warehouse: Warehouse) -> None:
     text = [scrape(n, 1000 + per * n, device, **labels) for n in range(0, 61, 5) for per, labels in zip((20, 40), apart, strict=True)
             for device in ("sda", "sdb")]  # fmt: skip
     (note,) = land(warehouse, *text)
@@ -124,7 +124,7 @@ def test_a_host_keeps_its_name_in_a_call_that_contradicts_nothing(warehouse: War
     assert {row[0] for row in warehouse.rows("drive_hours", SPANS)} == {"n1@eu/sda", "n1@us/sda"}
 
 
-def test_no_one_label_tells_three_machines_apart() -> None:
+def test_several_labels_part_three_machines() -> None:
     labels = [{"rack": "1", "pod": "p"}, {"rack": "1", "pod": "q"}, {"rack": "2", "pod": "q"}]
     pairs = [(labels[one], labels[other]) for one, other in ((0, 1), (0, 2), (1, 2))]
     assert telling(pairs) == ("rack", "pod") and telling(pairs[1:2]) == ("rack",)
@@ -190,7 +190,7 @@ def test_devices_of_one_serial_are_paths_by_a_true_name_and_one_model(
     assert is_wide == (said is None or said.startswith("world wide names"))
 
 
-def test_a_drive_changed_between_two_calls_was_there_until_the_last_hour_that_landed(warehouse: Warehouse) -> None:
+def test_a_drive_changed_between_calls_stays_until_its_last_hour(warehouse: Warehouse) -> None:
     for first, serial in ((0, "U1"), (60, "U1"), (300, "U2")):
         land(warehouse, *(scrape(first + n, n + first, info=f'serial="{serial}"') for n in range(0, 61, 5)))
     seen = sorted(warehouse.rows("drive_aliases", "drive_id valid_from valid_to"))
@@ -240,7 +240,7 @@ def test_partitions_are_drives_where_xen_gives_no_disk(warehouse: Warehouse) -> 
     assert note == "left out 2 devices that are no whole drive: sdc1, xvdb1"
 
 
-def test_doctor_says_what_tells_machines_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_names_the_label_that_parts_machines(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = _Doctor(None, Selection(), HOUR + timedelta(hours=1), Inventory())  # type: ignore[arg-type]
 
     def vector(query: str, at: int | None = None) -> list[tuple[dict[str, str], float]]:

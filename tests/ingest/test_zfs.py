@@ -224,7 +224,7 @@ Rows = tuple[tuple[int, str], ...]
 
 
 def config(*rows: tuple[int, str]) -> str:
-    """Rows of a status' config: how deep (1: a top-level vdev), the name, and behind two spaces what is said of it."""
+    """Rows of a status' config: how deep (1: a top-level vdev), the name, and behind two spaces the rest."""
     split = [(depth, *text.partition("  ")) for depth, text in rows]
     return "".join(f"\t{'  ' * depth}{name}  ONLINE 0 0 0 0{between}{more}\n" for depth, name, between, more in split)
 
@@ -252,7 +252,7 @@ def test_a_resilver_is_of_the_vdev_that_it_fills(scan: str, rows: Rows, working:
     assert set(warehouse.rows("drive_events", "drive_id event_type")) == found
 
 
-def test_what_influx_says_of_a_resilver_counts_where_no_status_says_more(warehouse: Warehouse) -> None:
+def test_a_resilver_by_influx_counts_where_there_is_no_status(warehouse: Warehouse) -> None:
     def points(at: int) -> str:
         drive = "zpool_stats,name=tank,state=ONLINE,path=/dev/sd{},vdev=root/raidz-{}/disk-0 read_bytes=0u,write_bytes=0u {}"
         of = [drive.format("ab"[n], n, at) for n in (0, 1)]

@@ -65,8 +65,8 @@ PLANS = st.builds(
 
 @dataclass
 class Step:
-    """What one reader saw of a device between two readings. drive: whose I/Os they are; null where of two. amount: reads, of Ceph seconds.
-    is_cut: the reader saw that the device began anew in it. is_told: the readings say themselves whose they are.
+    """A step of one reader of a device between two readings. drive: whose I/Os they are; null where of two. amount: reads, of Ceph seconds.
+    is_cut: the reader saw that the device began again in it. is_told: the readings say themselves whose they are.
     """
 
     source: str
@@ -82,7 +82,7 @@ class Step:
 
 
 def steps(world: World, source: str) -> Iterator[list[Step]]:
-    """Of each device and reader, in order."""
+    """Steps of each device and reader, in order."""
     if source in ("sadf", "iostat"):
         found: dict[tuple[int, str], list[Step]] = defaultdict(list)
         for each in intervals(world, source):
@@ -119,7 +119,7 @@ def with_breaks(device: list[Step], boots: list[int]) -> list[Step]:
 
 
 def stretches(world: World) -> Iterator[tuple[list[Step], list[tuple[int, int]]]]:
-    """Of each device and reader: steps between two cuts, and the looks (instant, number of the drive) among them."""
+    """Facts of each device and reader: steps between two cuts, and the looks (instant, number of the drive) among them."""
     names: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
     for look in looks(world):
         for bearing in look.bearings:
@@ -154,7 +154,7 @@ def decided(world: World) -> Iterator[Step]:
                 and (each.is_told or ({number for found in seen_by(each, seen) for number in found} == {each.bearing.drive.number}))
                 for each in span
             ):
-                # before anybody looked at a device nobody says what it is
+                # before the first look a device is unknown
                 yield from (each for each in span if each.is_told or each.end > seen[0][0])
 
 
@@ -179,7 +179,7 @@ def hour_of(at: float) -> int:
 
 @dataclass
 class Verdicts:
-    """What a warehouse says against the laws, world by world."""
+    """Findings of a warehouse against the laws, world by world."""
 
     worlds: list[World]
     broken: dict[int, list[str]] = field(default_factory=lambda: defaultdict(list))
@@ -361,7 +361,7 @@ def _counted(said: Verdicts, warehouse: Warehouse, by_world: dict[int, list[dict
 
 
 def _named(said: Verdicts, warehouse: Warehouse) -> None:
-    """Law 4: one name through all tables, what they say of it is true, and an array has one RAID group."""
+    """Law 4: one name through all tables, their description of it is true, and an array has one RAID group."""
     drives = {row["drive_id"]: row for row in rows(warehouse, "select * from marts.dim_drives")}
     for name, row in drives.items():
         world = said.world_of(name)
@@ -412,7 +412,7 @@ def _same(said: Verdicts, once: Warehouse, twice: Warehouse) -> None:
     """Law 5: the same marts. A row that is in one of them alone tells the world by the names in it; that of all the fleet does not."""
     told: dict[int, list[str]] = defaultdict(list)
     for difference in marts_differences(once.published, twice.published):
-        if difference.startswith("study.health_comparison"):  # the last bit of a correlation hangs on the order of rows
+        if difference.startswith("study.health_comparison"):  # the last bit of a correlation follows the order of rows
             continue
         found = re.search(r"'((?:Z\d{3}A|w\d{3}h|10\.\d+\.)[^']*)", difference)
         world = said.world_of(found[1]) if found else None
@@ -426,7 +426,7 @@ def _same(said: Verdicts, once: Warehouse, twice: Warehouse) -> None:
 
 
 def deliver(worlds: list[World], folder: Path) -> list[tuple[str, Any]]:
-    """What is ingested, in order: the source, and the folder of its files or the hours to pull."""
+    """Deliveries in order: the source, and the folder of its files or the hours to pull."""
     found: dict[tuple[int, str], Path | tuple[datetime, datetime]] = {}
     for world in worlds:
         for part, source, files in render(world):
@@ -459,7 +459,7 @@ def landed(deliveries: list[tuple[str, Any]], url: str, warehouse: Warehouse, bu
 
 
 def broken(plans: list[Plan], folder: Path, *, is_late: bool = True) -> dict[Plan, list[str]]:
-    """What worlds of these plans, in one warehouse, say against the laws. is_late: look at the fifth as well."""
+    """Findings against the laws of worlds of these plans, in one warehouse. is_late: look at the fifth as well."""
     worlds = [World(plan, number) for number, plan in enumerate(plans, 1)]
     asked: dict[Any, list[tuple[float, float]]] = defaultdict(list)
     for world in worlds:

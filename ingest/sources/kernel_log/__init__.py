@@ -183,7 +183,7 @@ class _Devices:
             bus = self.by_usb.pop((host, groups["usb"]), None)  # what is plugged in there next need be no drive
             addresses = [name for where, name in self.by_address if where == host and name.partition(":")[0] == bus]
             return self.by_address[host, addresses[-1]] if addresses else None
-        address = groups.get("address") or groups.get("lun", "").replace(",", ":")
+        address: str | None = groups.get("address") or groups.get("lun", "").replace(",", ":")
         address = address or self.by_handle.get((host, int(groups.get("handle", "0"), 16)))
         return self.by_address.get((host, address)) if address else None
 

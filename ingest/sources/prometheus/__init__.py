@@ -215,7 +215,7 @@ def land(files: list[SourceFile], landing: Landing) -> None:
 
 
 def _looked_through(file: SourceFile) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The contradictions in a piece of a pull, and its places (host, path); none where it cannot be read, which whoever lands it says."""
+    """The contradictions in a piece of a pull, and its places (host, path); none where it cannot be read; landing it says so."""
     try:
         readings = pl.read_parquet(file.path, glob=False)
     except (OSError, pl.exceptions.PolarsError):

@@ -64,7 +64,7 @@ def contradictions(readings: pl.DataFrame) -> pl.DataFrame:
     found = pairs.join(sums.filter(side=0).drop("side"), on="pair").join(sums.filter(side=1).drop("side"), on="pair", suffix="_other")
     slack = {name: pl.max_horizontal(name, f"{name}_other") * ALIKE + few for name, few in _COUNTED.items()}
     found = found.with_columns(slack[name].alias(f"{name}_slack") for name in _COUNTED)
-    # one count that two read in turn does not fall, but where it began anew, and is one number at one time
+    # one count that two read in turn does not fall, but where it began again, and is one number at one time
     mixed = both.join(found.select("pair", *(f"{name}_slack" for name in _COUNTED)), on="pair").sort("pair", "at", "ios", "busy")
     is_turn = pl.col("side") != pl.col("side").shift(1).over("pair")
     is_same_time = pl.col("at") == pl.col("at").shift(1).over("pair")

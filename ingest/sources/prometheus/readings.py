@@ -358,7 +358,7 @@ def _totals(steps: pl.DataFrame) -> pl.DataFrame:
 
 
 def _sums() -> list[pl.Expr]:
-    """Of increments; a sum of what is partly unknown is unknown."""
+    """Sums of increments; one of what is partly unknown is unknown."""
     more = {name: pl.col(f"{name}_more") for name in COUNTERS.values()}
     return [pl.when(one.is_not_null().all()).then(one.sum()).alias(f"{name}_more") for name, one in more.items()]
 
@@ -494,7 +494,7 @@ def _aliases(periods: pl.DataFrame) -> pl.DataFrame:
 
 
 def _cuts(spans: pl.DataFrame, periods: pl.DataFrame) -> pl.DataFrame:
-    """Where a device's counters began anew, and both ends of a gap: from there on it has to be seen again who bears its name.
+    """Where a device's counters began again, and both ends of a gap: from there on it has to be seen again who bears its name.
 
     Where another identity is seen just there, that says it.
     """

@@ -409,7 +409,7 @@ _OF_DRIVE = ("serial", "wwn", "model", "revision", "rotational", "path", "major"
 
 
 def path_of_counters(path: str | None) -> str:
-    """The path of the counters that one exporter shows beside what it says of a drive: without the labels that say it."""
+    """The path of the counters that one exporter shows beside its description of a drive: without the labels of that."""
     labels = {name: value for name, value in json.loads(path or "{}").items() if name not in _OF_DRIVE}
     return json.dumps(labels) if labels else ""
 
