@@ -16,3 +16,12 @@ stretches as (
     from boundaries
 )
 {%- endmacro %}
+
+{#- The stretches that `stretches` makes of a relation's periods, each with the periods that hold throughout it. -#}
+{% macro periods_of_stretches(periods, key) -%}
+stretches
+    inner join {{ periods }}
+        on stretches.{{ key }} = {{ periods }}.{{ key }}
+        and {{ periods }}.from_hour_utc <= stretches.hour_utc
+        and {{ periods }}.to_hour_utc >= stretches.next_hour_utc
+{%- endmacro %}

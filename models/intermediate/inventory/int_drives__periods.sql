@@ -167,11 +167,7 @@ ranked as (
                 said.slot asc nulls last
         ) as {{ aspect }}_place{{ ',' if not loop.last }}
 {%- endfor %}
-    from stretches
-    inner join said
-        on stretches.drive_id = said.drive_id
-        and said.from_hour_utc <= stretches.hour_utc
-        and said.to_hour_utc >= stretches.next_hour_utc
+    from {{ periods_of_stretches('said', 'drive_id') }}
 ),
 
 decided as (

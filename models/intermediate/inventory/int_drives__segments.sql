@@ -24,11 +24,7 @@ ranked as (
         row_number() over (
             partition by stretches.drive_id, several.raid_group_id, stretches.hour_utc order by several.valid_from desc nulls last
         ) as place_in_group
-    from stretches
-    inner join several
-        on stretches.drive_id = several.drive_id
-        and several.from_hour_utc <= stretches.hour_utc
-        and several.to_hour_utc >= stretches.next_hour_utc
+    from {{ periods_of_stretches('several', 'drive_id') }}
 )
 
 select drive_id, raid_group_id, named_raid_group_id, role, slot, is_group_guessed, is_mapped, true as is_believed, valid_from, from_hour_utc, to_hour_utc

@@ -142,11 +142,7 @@ ranked as (
                 {{ source_rank('description', 'held.source') }} asc,
                 held.drive_id asc nulls last
         ) as place
-    from stretches
-    inner join held
-        on stretches.alias = held.alias
-        and held.from_hour_utc <= stretches.hour_utc
-        and held.to_hour_utc >= stretches.next_hour_utc
+    from {{ periods_of_stretches('held', 'alias') }}
 ),
 
 changes as (
