@@ -69,26 +69,23 @@ contested as (
     from claimants as one
     inner join claimants as other
         on one.serial = other.serial
-        {%- for column in at %}
-        and one.{{ column }} = other.{{ column }}
-        {%- endfor %}
+        and {{ are_of_one('one', 'other', at) }}
         and one.device < other.device
-        and one.span_from_utc < other.span_to_utc
-        and other.span_from_utc < one.span_to_utc
+        and {{ overlap('one', 'other') }}
     where case when one.host = other.host then not one.is_one_drive else not (one.is_one_drive_of_hosts and (not {{ are_alike('one', 'other') }} or {{ counters_agree('one', 'other') }})) end
 ),
 
 named as (
     select
-        seen.*,
-        case when contested.serial is not null and seen.host <> '' and seen.drive_id <> seen.serial then seen.drive_id else seen.serial end as named_drive_id,
-        case when contested.serial is not null and seen.host <> '' and seen.drive_id <> seen.serial then seen.serial end as shared_serial
-    from seen
-    left join contested on seen.serial = contested.serial
-        {%- for column in at %}
-        and seen.{{ column }} = contested.{{ column }}
-        {%- endfor %}
-    where seen.serial is not null
+        *,
+        case when is_contested then drive_id else serial end as named_drive_id,
+        case when is_contested then serial end as shared_serial
+    from (
+        select seen.*, contested.serial is not null and seen.host <> '' and seen.drive_id <> seen.serial as is_contested
+        from seen
+        left join contested on seen.serial = contested.serial and {{ are_of_one('seen', 'contested', at) }}
+        where seen.serial is not null
+    ) as claimed
 ),
 
 counted as (
@@ -126,12 +123,9 @@ behind as (
     from ordered as later
     inner join ordered as better
         on later.named_drive_id = better.named_drive_id
-        {%- for column in at %}
-        and later.{{ column }} = better.{{ column }}
-        {%- endfor %}
+        and {{ are_of_one('later', 'better', at) }}
         and better.place < later.place
-        and better.span_from_utc < later.span_to_utc
-        and later.span_from_utc < better.span_to_utc
+        and {{ overlap('later', 'better') }}
     group by later.named_drive_id, later.{{ at | join(', later.') }}, later.place
 ),
 
@@ -143,9 +137,7 @@ counting as (
     from ordered
     left join behind
         on ordered.named_drive_id = behind.named_drive_id
-        {%- for column in at %}
-        and ordered.{{ column }} = behind.{{ column }}
-        {%- endfor %}
+        and {{ are_of_one('ordered', 'behind', at) }}
         and ordered.place = behind.place
     where coalesce(behind.is_path, true)
 ),
@@ -198,6 +190,13 @@ hosts_rows as (
 )
 {%- endmacro %}
 
+{#- Whether rows of two relations are of one time, by its columns. -#}
+{% macro are_of_one(one, other, at) -%}
+{% for column in at %}{{ one }}.{{ column }} = {{ other }}.{{ column }}{{ " and " if not loop.last }}{% endfor %}
+{%- endmacro %}
+
+{% macro overlap(one, other) %}{{ one }}.span_from_utc < {{ other }}.span_to_utc and {{ other }}.span_from_utc < {{ one }}.span_to_utc{% endmacro %}
+
 {#- Whether two spans of one drive are of paths to it: devices of one host, seen by one source at once. -#}
 {% macro are_paths(one, other) -%}
 {{ one }}.host <> '' and {{ one }}.host = {{ other }}.host and {{ one }}.device <> {{ other }}.device and {{ one }}.source = {{ other }}.source
@@ -209,14 +208,14 @@ hosts_rows as (
 {{ hours_between('greatest(' ~ begin ~ ')', 'least(' ~ end ~ ')') }} >= 0.9 * {{ hours_between('least(' ~ begin ~ ')', 'greatest(' ~ end ~ ')') }}
 {%- endmacro %}
 
-{#- Whether two spans say the same, so that they may be one measurement, taken twice: I/Os and busy time a second are within 10%, or both had fewer than
+{#- Whether two spans say the same, so that they may be one measurement, taken twice: I/Os and busy time an hour are within 10%, or both had fewer than
     100 I/Os. What does not count I/Os agrees in its latency. -#}
 {% macro counters_agree(one, other) -%}
 (
             coalesce({{ ios_of(one) }} < 100 and {{ ios_of(other) }} < 100, false)
             or (
-                {{ within_tenth(a_second(ios_of(one), one), a_second(ios_of(other), other)) }}
-                and {{ within_tenth(a_second(busy_us_of(one), one), a_second(busy_us_of(other), other)) }}
+                {{ within_tenth(an_hour(ios_of(one), one), an_hour(ios_of(other), other)) }}
+                and {{ within_tenth(an_hour(busy_us_of(one), one), an_hour(busy_us_of(other), other)) }}
             )
         )
 {%- endmacro %}
@@ -234,11 +233,12 @@ coalesce(
 )
 {%- endmacro %}
 
-{% macro a_second(value, span) -%}
+{% macro an_hour(value, span) -%}
 {{ value }} / {{ hours_between(span ~ '.span_from_utc', span ~ '.span_to_utc') }}
 {%- endmacro %}
 
 {% macro within_tenth(one, other) %}coalesce(abs({{ one }} - {{ other }}) <= 0.1 * greatest({{ one }}, {{ other }}), true){% endmacro %}
+
 {#- A sum of counts; what is partly unknown is unknown. -#}
 {% macro sum_where_all(value) %}case when count({{ value }}) = count(*) then cast(sum({{ value }}) as bigint) end{% endmacro %}
 
