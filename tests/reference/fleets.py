@@ -660,7 +660,7 @@ class Maker:
         for drive in rng.sample([drive for drive in self.drives if drive.slow], min(8, len(self.drives) // 3)):
             h = rng.choice(drive.slow)
             begun = h + timedelta(minutes=rng.choice((-60, -30, 0, 20, 59)))
-            ended = rng.choice((None, begun + timedelta(minutes=10), h, h + HOUR, h + timedelta(hours=rng.randint(2, 20)), begun))
+            ended = rng.choice((None, begun + HOUR / 6, max(begun, h), h + HOUR, h + rng.randint(2, 20) * HOUR, begun))
             work = {"drive_id": drive.id, "event_type": "maintenance", "occurred_at": begun, "ended_at": ended, "collected_at": begun}
             self.events.append(blank("drive_events", **work))
 
@@ -718,6 +718,10 @@ class Maker:
         self.fleet.bad[1].append(self.inventory[1] | {"raid_group_id": None, "drive_id": "bad-inventory"})
         self.fleet.bad[2].append(self.events[0] | {"drive_id": None})
         self.fleet.bad[2].append(self.events[1] | {"occurred_at": None, "drive_id": "bad-event"})
+        begun = self.fleet.start + 5 * HOUR
+        for valid_to in (begun, begun - timedelta(microseconds=1)):
+            self.fleet.bad[1].append(self.inventory[2] | {"drive_id": "bad-period", "valid_from": begun, "valid_to": valid_to})
+        self.fleet.bad[2].append(self.events[2] | {"ended_at": self.events[2]["occurred_at"] - timedelta(microseconds=1)})
 
 
 def random_fleet(seed: int) -> Fleet:

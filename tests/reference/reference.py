@@ -311,6 +311,10 @@ def record_fails(record: Record, kind: str, column: str) -> bool:
     """Whether this column rejects the record; the keys of events and inventory are the required ones of theirs."""
     if kind == "drive_hours":
         return drive_hour_fails(record, column)
+    # > a period that does not last: `valid_to` at or before `valid_from`, `ended_at` before `occurred_at`
+    if column in ("valid_to", "ended_at") and isinstance(record[column], datetime):
+        begun = record["valid_from" if column == "valid_to" else "occurred_at"]
+        return isinstance(begun, datetime) and record[column] < begun + timedelta(microseconds=column == "valid_to")
     keys = ("occurred_at", "drive_id") if kind == "drive_events" else ("drive_id", "raid_group_id")
     return record[column] is BAD or (column in keys and record[column] is None)
 
