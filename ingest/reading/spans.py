@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from ingest.reading.parse import HOUR_US
+from ingest.reading.parse import HOUR_US, completed
 
 NEAR = 5
 """Increments before or after one that say how long it usually is: a collector may look more often for a while."""
@@ -67,3 +67,10 @@ def with_spans(
         pl.when(~with_start).then(first).cast(pl.Datetime("us")).alias("from_utc"),
         pl.when(~with_end).then(last).cast(pl.Datetime("us")).alias("to_utc"),
     ).drop("usual_us", "is_alone", "is_apart", "is_first", "ends_apart", "reach_us")
+
+
+def cut_records(cuts: pl.DataFrame) -> pl.DataFrame:
+    """Records of drive_aliases without a drive: who bears a device's name has to be seen again (host, device, `at`, file_no, row_no)."""
+    alias = pl.concat_str("host", pl.lit("/"), "device").alias("alias")
+    at = {name: pl.col("at") for name in ("valid_from", "collected_at")}
+    return completed(cuts.select(alias, "file_no", "row_no", **at), "drive_aliases")

@@ -15,13 +15,22 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from ingest.reading.batches import Batch, Rejection, rejections
-from ingest.reading.devices import drive_of, head_of, is_hidden_path, is_no_drive, is_path, is_whole_drive, known_by_device
+from ingest.reading.devices import (
+    drive_of,
+    head_of,
+    is_hidden_path,
+    is_no_drive,
+    is_path,
+    is_whole_drive,
+    known_by_device,
+    without_whole_disk,
+)
 from ingest.reading.files import FileResult, SourceFile, named
 from ingest.reading.hosts import Look, host_of, looks, read_text
 from ingest.reading.overlap import behind, take_back
 from ingest.reading.parse import completed
 from ingest.reading.resolution import HOUR_SECONDS, as_samples, seconds_of
-from ingest.reading.spans import with_spans
+from ingest.reading.spans import cut_records, with_spans
 
 if TYPE_CHECKING:
     from ingest.raw.landing import Landing
@@ -106,7 +115,7 @@ def _snapshots(host: str, seen: list[Look]) -> tuple[pl.DataFrame, list[Rejectio
     names = {fields[2] for look in seen for _, line in look.lines if len(fields := line.split()) in (_PARTITION_WIDTH, *WIDTHS)}
     # a virtual machine may be given partitions: what looks like one is a drive where the drive that it would be on is not there
     alone = {name for name in names if not is_whole_drive(name) and is_no_drive(name) and drive_of(name) not in (name, *names)}
-    drives = {name for name in names if is_whole_drive(name) or is_hidden_path(name) or (name in alone and name.startswith("xvd"))}
+    drives = {name for name in names if is_whole_drive(name) or is_hidden_path(name)} | without_whole_disk(names)
     left_out = {name: 0 for name in sorted(alone - drives) if not is_hidden_path(name)}
     for look in seen:
         at = (look.at - _EPOCH).total_seconds()
@@ -261,16 +270,7 @@ def cuts_of(spans: pl.DataFrame) -> pl.DataFrame:
     cut = spans.unique(["host", "device", "at"], keep="first", maintain_order=True).filter(pl.col("is_reset") | pl.col("is_long"))
     before = cut.with_columns(pl.col("at") - pl.col("seconds"), -pl.col("row_no"))
     at = (pl.col("at") * 1e6).round().cast(pl.Int64).cast(pl.Datetime("us"))
-    return completed(
-        pl.concat([cut, before]).select(
-            pl.concat_str("host", pl.lit("/"), "device").alias("alias"),
-            at.alias("valid_from"),
-            at.alias("collected_at"),
-            "file_no",
-            "row_no",
-        ),
-        "drive_aliases",
-    )
+    return cut_records(pl.concat([cut, before]).with_columns(at))
 
 
 def roll_up(intervals: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:

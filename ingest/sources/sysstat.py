@@ -28,7 +28,7 @@ from ingest.reading.overlap import behind, each_once, take_back
 from ingest.reading.parse import HOUR_US, completed
 from ingest.reading.readers import SHOWN_VALUE_CHARS, text_blocks, whole
 from ingest.reading.resolution import HOUR_SECONDS, as_samples, seconds_of
-from ingest.reading.spans import GAP, with_spans
+from ingest.reading.spans import GAP, cut_records, with_spans
 from ingest.reading.text import one_line, utf8
 
 if TYPE_CHECKING:
@@ -226,11 +226,7 @@ def cuts_of(spans: pl.DataFrame, restarted: pl.DataFrame) -> pl.DataFrame:
     gaps = gaps.join(restarted, on=["file_no", "row_no"], how="anti")
     found = [gaps.select(*place, late.alias("at"), "file_no", "row_no"), restarted]
     found.append(gaps.select(*place, early.alias("at"), "file_no", -pl.col("row_no")))
-    cuts = pl.concat(found).with_columns(pl.col("at").cast(pl.Datetime("us")))
-    alias = pl.concat_str("host", pl.lit("/"), "device").alias("alias")
-    return completed(
-        cuts.select(alias, pl.col("at").alias("valid_from"), pl.col("at").alias("collected_at"), "file_no", "row_no"), "drive_aliases"
-    )
+    return cut_records(pl.concat(found).with_columns(pl.col("at").cast(pl.Datetime("us"))))
 
 
 def totals(spans: pl.DataFrame, seconds: int) -> pl.DataFrame:
