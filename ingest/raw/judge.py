@@ -260,10 +260,10 @@ def _clashing(staged: StagedDelivery, record_kind: str, on_progress: Callable[[i
     mine = pl.Series(np.concatenate([part.hashes for part in parts])).sort().to_numpy()  # NumPy sorts on one core
     clashing = [_repeated(mine)]
     near = stored_files(staged, record_kind, first, last)
+    # key_hashes sees by `source` that hosts saw them
+    needed = [*key_of(record_kind, raw_columns(record_kind, staged.source)), *(["source"] if staged.source else [])]
     for number, path in enumerate(near):
-        scan = _scan(path, record_kind).filter(_in_hours(record_kind, first, last))
-        key = key_of(record_kind, raw_columns(record_kind, staged.source))
-        theirs = key_hashes(scan.select(*key, *(["source"] if staged.source else [])).collect(), record_kind)
+        theirs = key_hashes(_scan(path, record_kind).filter(_in_hours(record_kind, first, last)).select(needed).collect(), record_kind)
         clashing.append(theirs[_is_in(theirs, mine)])
         on_progress(number + 1, len(near))
     return _distinct(np.concatenate(clashing))

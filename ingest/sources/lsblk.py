@@ -39,6 +39,7 @@ def batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
         if isinstance(device, dict) and device.get("type") == "disk"
     }
     of_xen = without_whole_disk(device["name"] for device in disks.values())
+    looked = {"valid_from": at, "collected_at": at}
     for row, device in disks.items():
         name, serial = device["name"], text_in(device.get("serial"))
         if is_no_drive(name) and name not in of_xen:  # lsblk calls zram0 a disk too
@@ -48,7 +49,6 @@ def batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
             rejected.append((row, why, "serial" if name else "name", name or None))
             continue
         alias = alias_of(host, name)
-        looked = {"valid_from": at, "collected_at": at}
         drives.append({"row_no": row, "drive_id": alias, "is_alias": True, **_inventory(device, host), **looked})
         if is_placeholder(serial):
             placeholders.setdefault(serial, []).append(alias)
@@ -59,7 +59,7 @@ def batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
     for serial, names in placeholders.items():
         result.notes.append(placeholder_note(serial, names))
         if len(names) > 1:  # the models see that it names none of them, and list it
-            aliases += [{"alias": name, "drive_id": serial, "valid_from": at, "collected_at": at} for name in names]
+            aliases += [{"alias": name, "drive_id": serial, **looked} for name in names]
     yield batch_of("drives", drives, rejected)
     yield batch_of("drive_aliases", aliases)
 
