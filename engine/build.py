@@ -253,6 +253,11 @@ class Build:
         return _version(self.models, self.thresholds)
 
     @property
+    def is_changed(self) -> bool:
+        """Whether deliveries have landed since the last build, or were dropped."""
+        return bool(self.new or self.dropped)
+
+    @property
     def has_inventory(self) -> bool:
         """Whether the new deliveries place drives, or those that were dropped did."""
         return any(table_files([*self.new, *self.dropped], table) for table in INVENTORY)
@@ -353,7 +358,7 @@ class Build:
         """See build(). must_publish: also where nothing is new; asked: make what is made when it is asked for."""
         is_redefined = self.defined != self.version
         horizon = None if self.past is None else self.past.before_utc
-        last = None if self.new or self.dropped or must_publish or daily or asked else current_publication(self.warehouse)
+        last = None if self.is_changed or must_publish or daily or asked else current_publication(self.warehouse)
         if (
             last is None
             or is_redefined
@@ -366,7 +371,7 @@ class Build:
             publication_id = next_publication_id(self.warehouse, published_at)
             self.show(is_redefined=is_redefined)
             self._name_publication(publication_id, published_at, horizon)
-            if self.new or self.dropped:
+            if self.is_changed:
                 days = self.changed_days(is_redefined=is_redefined)
                 self.compute(days)
                 self._name_publication(publication_id, published_at, horizon)
@@ -379,7 +384,7 @@ class Build:
             made_by["each_day_due"] = is_each_day_left
             publish(last, self.executor, self.files, self.built_custom(), made_by=made_by, began=self.started)
         counts = self.computed_hours()
-        if self.new or self.dropped or is_redefined:
+        if self.is_changed or is_redefined:
             self._finish()
         _, custom_failures = published_custom(self.warehouse, last.publication_id)
         self.warehouse.note("finished", deliveries=len(self.new), publication=last.publication_id)
@@ -389,7 +394,7 @@ class Build:
         """Mark the deliveries as finished, and the models as those that the build database holds."""
         self.connection.execute("begin")
         self.connection.execute("delete from state.defined; insert into state.defined values (?)", [self.version])
-        if self.new or self.dropped:
+        if self.is_changed:
             if self.has_inventory:
                 self.connection.execute("create or replace table plan.last_places as select * from plan.plan_places")
             self.connection.execute("delete from plan.unfinished_days")
