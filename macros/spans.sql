@@ -7,6 +7,7 @@ spans as (
         *,
         {{ host_of('drive_id') }} as host,
         {{ host_of('drive_id') }} || regexp_extract(drive_id, '(/.*)$', 1) as device,
+        cast(date_trunc('day', hour_utc) as timestamp) as day_utc,
         coalesce(from_utc, hour_utc) as span_from_utc,
         coalesce(to_utc, hour_utc + interval 1 hour) as span_to_utc
     from {{ relation }}
@@ -48,7 +49,7 @@ seen as (
 
 {#- CTEs behind named_spans that add up each drive's spans of a time (`at`: its columns), in `hosts_rows`: a row per drive and time. Spans that follow each
     other add up. Where spans overlap, one counts, which saw most of it; paths to one drive (int_serials) add up as well. Devices of one serial that are no paths,
-    or whose counters do not agree, are not one drive: each is named by its device, with `shared_serial`.
+    or whose counters do not agree over the day, are not one drive: each is named by its device that day, with `shared_serial`.
     `path_spans` and `part_spans` were added up with the row, `other_spans` gave way to it (counts).
     described: columns of the relation besides what was measured. -#}
 {% macro summed_spans(at, described=[]) -%}
@@ -64,15 +65,30 @@ claimants as (
     where seen.host <> '' and seen.drive_id <> seen.serial
 ),
 
-contested as (
-    select distinct one.serial, one.{{ at | join(', one.') }}
+-- devices that saw a drive at once, over a day: what each measured of the time that both saw
+compared as (
+    select
+        one.serial, one.day_utc,
+        one.host = other.host as is_one_host,
+        one.is_one_drive, one.is_one_drive_of_hosts,
+        {%- for span in ('one', 'other') %}
+        {%- for measure, value in [('ios', ios_of(span)), ('busy_us', busy_us_of(span))] %}
+        sum(case when {{ are_alike('one', 'other') }} then {{ value }} * ({{ common_hours('one', 'other') }}) / ({{ hours_between(span ~ '.span_from_utc', span ~ '.span_to_utc') }}) end) as {{ span }}_{{ measure }}{{ ',' if not loop.last }}
+        {%- endfor %}{{ ',' if not loop.last }}
+        {%- endfor %}
     from claimants as one
     inner join claimants as other
         on one.serial = other.serial
         and {{ are_of_one('one', 'other', at) }}
         and one.device < other.device
         and {{ overlap('one', 'other') }}
-    where case when one.host = other.host then not one.is_one_drive else not (one.is_one_drive_of_hosts and (not {{ are_alike('one', 'other') }} or {{ counters_agree('one', 'other') }})) end
+    group by one.serial, one.day_utc, one.device, other.device, one.host, other.host, one.is_one_drive, one.is_one_drive_of_hosts
+),
+
+contested as (
+    select distinct serial, day_utc
+    from compared
+    where case when is_one_host then not is_one_drive else not (is_one_drive_of_hosts and {{ counters_agree() }}) end
 ),
 
 named as (
@@ -83,7 +99,7 @@ named as (
     from (
         select seen.*, contested.serial is not null and seen.host <> '' and seen.drive_id <> seen.serial as is_contested
         from seen
-        left join contested on seen.serial = contested.serial and {{ are_of_one('seen', 'contested', at) }}
+        left join contested on seen.serial = contested.serial and seen.day_utc = contested.day_utc
         where seen.serial is not null
     ) as claimed
 ),
@@ -202,22 +218,20 @@ hosts_rows as (
 {{ one }}.host <> '' and {{ one }}.host = {{ other }}.host and {{ one }}.device <> {{ other }}.device and {{ one }}.source = {{ other }}.source
 {%- endmacro %}
 
-{#- Whether two spans are of much the same time, so that their counters can be compared: they have nine tenths of the longer one in common. -#}
-{% macro are_alike(one, other) -%}
-{%- set begin, end = one ~ '.span_from_utc, ' ~ other ~ '.span_from_utc', one ~ '.span_to_utc, ' ~ other ~ '.span_to_utc' -%}
-{{ hours_between('greatest(' ~ begin ~ ')', 'least(' ~ end ~ ')') }} >= 0.9 * {{ hours_between('least(' ~ begin ~ ')', 'greatest(' ~ end ~ ')') }}
+{% macro common_hours(one, other) -%}
+{{ hours_between('greatest(' ~ one ~ '.span_from_utc, ' ~ other ~ '.span_from_utc)', 'least(' ~ one ~ '.span_to_utc, ' ~ other ~ '.span_to_utc)') }}
 {%- endmacro %}
 
-{#- Whether two spans say the same, so that they may be one measurement, taken twice: I/Os and busy time an hour are within 10%, or both had fewer than
+{#- Whether two spans are of much the same time, so that their counters can be compared: they have nine tenths of the longer one in common. -#}
+{% macro are_alike(one, other) -%}
+{%- set begin, end = 'least(' ~ one ~ '.span_from_utc, ' ~ other ~ '.span_from_utc)', 'greatest(' ~ one ~ '.span_to_utc, ' ~ other ~ '.span_to_utc)' -%}
+{{ common_hours(one, other) }} >= 0.9 * {{ hours_between(begin, end) }}
+{%- endmacro %}
+
+{#- Whether two devices counted the same, so that they may be one measurement, taken twice: I/Os and busy time are within 10%, or both had fewer than
     100 I/Os. What does not count I/Os agrees in its latency. -#}
-{% macro counters_agree(one, other) -%}
-(
-            coalesce({{ ios_of(one) }} < 100 and {{ ios_of(other) }} < 100, false)
-            or (
-                {{ within_tenth(an_hour(ios_of(one), one), an_hour(ios_of(other), other)) }}
-                and {{ within_tenth(an_hour(busy_us_of(one), one), an_hour(busy_us_of(other), other)) }}
-            )
-        )
+{% macro counters_agree() -%}
+(coalesce(one_ios < 100 and other_ios < 100, false) or ({{ within_tenth('one_ios', 'other_ios') }} and {{ within_tenth('one_busy_us', 'other_busy_us') }}))
 {%- endmacro %}
 
 {% macro ios_of(span) %}coalesce(cast({{ span }}.read_ios + {{ span }}.write_ios as double), cast({{ span }}.io_count as double)){% endmacro %}
@@ -231,10 +245,6 @@ coalesce(
     {{ span }}.io_count * {{ span }}.latency_us,
     {{ span }}.latency_us
 )
-{%- endmacro %}
-
-{% macro an_hour(value, span) -%}
-{{ value }} / {{ hours_between(span ~ '.span_from_utc', span ~ '.span_to_utc') }}
 {%- endmacro %}
 
 {% macro within_tenth(one, other) %}coalesce(abs({{ one }} - {{ other }}) <= 0.1 * greatest({{ one }}, {{ other }}), true){% endmacro %}

@@ -107,8 +107,8 @@ _COUNTING = "01234567890123456789abcdef"
 
 
 def is_placeholder(name: str) -> bool:
-    """Whether a serial number or world wide name is what a vendor writes where there is none: `---`, zeros, `N/A`, `0123456789`, zeros
-    between a first and a last digit.
+    """Whether a serial number or world wide name stands for none, as vendors write it: `---`, `000000`, `N/A`, `0123456789`, or
+    `5000000000000001`, which is all zeros but for its ends.
     """
     core = re.sub("[^0-9a-z]", "", re.sub("^(wwn:)?(0x|eui[.]|naa[.]|uuid[.])?", "", name.strip().lower()))
     is_one_repeated = len(set(core)) == 1 and (len(core) > 2 or core[0] == "0")

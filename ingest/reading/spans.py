@@ -9,7 +9,7 @@ from ingest.reading.parse import HOUR_US, completed
 NEAR = 5
 """Increments before or after one that say how long it usually is: a collector may look more often for a while."""
 GAP = 2.5
-"""An increment as long as this number of usual ones is a gap: more than two, give or take what a clock wavers."""
+"""From how many usual increments on one is a gap: more than two, and half of one for a clock that wavers."""
 REACH = 2
 MOST_REACH_US = HOUR_US // 4
 

@@ -110,7 +110,8 @@ def with_breaks(device: list[Step], boots: list[int]) -> list[Step]:
     """Those steps and, between and instead of them, the cuts that were seen: long steps, breaks and boots."""
     found: list[Step] = []
     for each in device:
-        longest = 2 * EVERY[each.source]
+        # Ceph has no counters that say when a device began again
+        longest = 2 * EVERY[each.source] if each.source != "ceph" else 2**40
         if found and (each.begin - found[-1].end > longest or any(found[-1].end < up <= each.begin for up in boots)):
             found.append(Step(each.source, each.watch, each.host, each.device, found[-1].end, each.begin, None, 0, True))
         each.is_cut |= each.end - each.begin > longest
@@ -258,12 +259,8 @@ def _attribute(said: Verdicts, world: World, row: dict[str, Any], attributed: di
             said.say(world, 1, f"{where}: {amount} I/Os at {sorted(latencies)} ms are of none of {at_all}")
             return
     (drive,) = known
-    looked = [look.at for look in looks(world) if any(f"{look.host.name}/{each.device}" == name for each in look.bearings)]
-    if (
-        drive.is_named
-        and drive.serial != name
-        and (world.plan.sources in ("prometheus", "api", "zfs") or (looked and hour > hour_of(looked[0])))
-    ):
+    # of others, _least asks for what the looks decide
+    if drive.is_named and drive.serial != name and world.plan.sources in ("prometheus", "api", "zfs"):
         said.say(world, 4, f"{where}: {amount} I/Os are of {drive.serial}")
     if latencies != {drive.ms} and drive.number not in unknown:
         others = [f"{each.serial} {each.ms}" for each in world.drives if world.ios(each, world.start, world.end)]
@@ -360,12 +357,17 @@ def _counted(said: Verdicts, warehouse: Warehouse, by_world: dict[int, list[dict
             )  # fmt: skip
 
 
+def named_so(world: World, name: str) -> list[Drive]:
+    """Drives of a serial. Those of several hosts with one world wide name may be one drive that all are attached to: only counters tell."""
+    return [drive for drive in world.drives if drive.serial == name or (drive.told[0] == name and drive.told[1].startswith("0x5000c5"))]
+
+
 def _named(said: Verdicts, warehouse: Warehouse) -> None:
     """Law 4: one name through all tables, their description of it is true, and an array has one RAID group."""
     drives = {row["drive_id"]: row for row in rows(warehouse, "select * from marts.dim_drives")}
     for name, row in drives.items():
         world = said.world_of(name)
-        own = [drive for drive in world.drives if drive.serial == name] if world else []
+        own = named_so(world, name) if world else []
         own = own or [each.drive for each in bearers(world, name)] if world and (own or "/" in name) else own
         if world and not own:
             said.say(world, 4, f"dim_drives: {name} is nobody")
@@ -383,7 +385,7 @@ def _named(said: Verdicts, warehouse: Warehouse) -> None:
                 continue
             if name not in drives:
                 said.say(world, 4, f"{table}: {name} is not in dim_drives")
-            own = [drive for drive in world.drives if drive.serial == name and drive.is_named] or [
+            own = [drive for drive in named_so(world, name) if drive.is_named or drive.serial != name] or [
                 each.drive for each in bearers(world, name)
             ]
             counted = re.search(r"(\d+) counted so far", str(row.get("detail")))
@@ -392,7 +394,7 @@ def _named(said: Verdicts, warehouse: Warehouse) -> None:
                 number = row["raw_value"]
             if number is not None and number not in {drive.number for drive in own}:
                 said.say(world, 4, f"{table}: {name} has {number} of {world.drives[number].serial}")
-            if table == "fct_drive_hours":
+            if table == "fct_drive_hours" and world.plan.sources != "ceph":  # whose peers are of a class
                 for uuid in {
                     array.uuid for host in world.hosts for array in host.arrays if {drive.number for drive in own} & {*array.drives}
                 }:
@@ -539,7 +541,7 @@ FAULTS = {
     "of several spans one is chosen": (SPANS, "where coalesce(behind.is_path, true)", "where ordered.place = 1"),
     "spans that overlap are added": (SPANS, "and better.place < later.place", "and better.place < later.place and false"),
     "paths are chosen among": (SPANS, "where coalesce(behind.is_path, true)", "where behind.place is null"),
-    "devices of one serial are not compared": (SPANS, "where case when one.host", "where false and case when one.host"),
+    "devices of one serial are not compared": (SPANS, "where case when is_one_host", "where false and case when is_one_host"),
     "a span in which the name passed is the known drive's": (SPANS, "case when coalesce(passing.is_known, true)", "case when true"),
     "cuts are ignored": (NAMES, "    where drive_id is null", "    where false"),
     "instants are rounded to the hour": (NAMES, "valid_from as cut_at", "date_trunc('hour', valid_from) as cut_at"),

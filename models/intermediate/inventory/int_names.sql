@@ -1,7 +1,9 @@
+{%- set watching_sources = ['prometheus', 'ceph'] %}{#- say a name's drive when it changes, not at each look: what they said last they still see -#}
 -- Which drive bore a name from when to when, instant by instant; drive_id is null where it may have passed from one drive to another.
--- Grain: alias, from_utc. Before a name was first seen its drive is unknown, and there is no row.
--- A source sees a name at instants. Between two sightings of one drive the name was that drive's. Between sightings of two it passed: at a cut,
--- where the device's counters began again, if there was only one. An operator's mapping counts before all that was seen.
+-- Grain: alias, from_utc. Where nobody has looked its drive is unknown, and there is no row: before it was first seen, from a cut on, where the
+-- device's counters began again, until it is seen again, and between two cuts.
+-- A source sees a name at instants. Between two sightings of one drive without a cut the name was that drive's. Between sightings of two it
+-- passed: at the cut, if there was only one. An operator's mapping counts before all that was seen.
 with claims as (
     select
         claims.source, claims.alias, claims.valid_from, claims.valid_until, claims.collected_at,
@@ -25,12 +27,32 @@ sightings as (
     group by alias, source, seen_at
 ),
 
+cuts as (
+    select distinct alias, valid_from as cut_at
+    from {{ ref('stg_raw__drive_aliases') }}
+    where drive_id is null
+),
+
+-- a sighting at the instant of a cut is after it
 numbered as (
     select
         *,
         row_number() over (partition by alias, source order by seen_at)
-        - row_number() over (partition by alias, source, drive_id order by seen_at) as run_no
-    from sightings
+        - row_number() over (partition by alias, source, drive_id, cut_no order by seen_at) as run_no
+    from (
+        select
+            *,
+            case
+                when source not in ('{{ watching_sources | join("', '") }}')
+                    then count(case when source is null then 1 end) over (partition by alias order by seen_at, source nulls first rows unbounded preceding)
+            end as cut_no
+        from (
+            select alias, source, seen_at, drive_id from sightings
+            union all
+            select alias, cast(null as string) as source, cut_at as seen_at, cast(null as string) as drive_id from cuts
+        ) as looked
+    ) as cut
+    where source is not null
 ),
 
 runs as (
@@ -41,7 +63,7 @@ runs as (
         lead(min(seen_at)) over (partition by alias, source order by min(seen_at)) as next_at,
         lead(drive_id) over (partition by alias, source order by min(seen_at)) as next_drive_id
     from numbered
-    group by alias, source, run_no, drive_id
+    group by alias, source, cut_no, run_no, drive_id
 ),
 
 -- other sources may have seen one of the two drives in between
@@ -58,29 +80,26 @@ passages as (
 
 narrowed as (
     select
-        runs.alias, runs.source, runs.drive_id, runs.first_at,
+        runs.alias, runs.source, runs.drive_id, runs.next_drive_id, runs.first_at,
         case when passages.old_at >= passages.new_at then runs.last_at else coalesce(passages.old_at, runs.last_at) end as last_at,
         case when passages.old_at >= passages.new_at then runs.next_at else coalesce(passages.new_at, runs.next_at) end as next_at
     from runs
     left join passages on runs.alias = passages.alias and runs.source = passages.source and runs.first_at = passages.first_at
 ),
 
-cuts as (
-    select distinct alias, valid_from as cut_at
-    from {{ ref('stg_raw__drive_aliases') }}
-    where drive_id is null
-),
-
 -- until when a drive bore the name for certain, and from when on the next one did
 passed as (
     select
-        narrowed.alias, narrowed.source, narrowed.drive_id, narrowed.first_at, narrowed.last_at,
+        narrowed.alias, narrowed.source, narrowed.drive_id, narrowed.next_drive_id, narrowed.first_at, narrowed.last_at,
         narrowed.next_at is null as is_last,
         coalesce(min(cuts.cut_at), narrowed.last_at + interval 1 microsecond) as until_at,
-        coalesce(max(cuts.cut_at), narrowed.next_at) as next_from_at
+        coalesce(max(cuts.cut_at), narrowed.next_at) as next_from_at,
+        coalesce(
+            min(case when narrowed.source not in ('{{ watching_sources | join("', '") }}') then cuts.cut_at end), timestamp '{{ var("end_of_time") }}'
+        ) as end_at
     from narrowed
-    left join cuts on narrowed.alias = cuts.alias and cuts.cut_at > narrowed.last_at and cuts.cut_at <= narrowed.next_at
-    group by narrowed.alias, narrowed.source, narrowed.drive_id, narrowed.first_at, narrowed.last_at, narrowed.next_at
+    left join cuts on narrowed.alias = cuts.alias and cuts.cut_at > narrowed.last_at and cuts.cut_at <= coalesce(narrowed.next_at, cuts.cut_at)
+    group by narrowed.alias, narrowed.source, narrowed.drive_id, narrowed.next_drive_id, narrowed.first_at, narrowed.last_at, narrowed.next_at
 ),
 
 placed as (
@@ -107,14 +126,14 @@ held as (
         until_at as from_hour_utc,
         next_from_at as to_hour_utc
     from placed
-    where not is_last
+    where next_drive_id <> drive_id
     union all
     select
         alias, source, drive_id,
         3 as certainty,
         from_at,
         case when first_at < last_at then until_at else from_at end as from_hour_utc,
-        timestamp '{{ var("end_of_time") }}' as to_hour_utc
+        end_at as to_hour_utc
     from placed
     where is_last
     union all

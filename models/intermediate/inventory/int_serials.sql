@@ -145,8 +145,8 @@ select
         or (is_of_several_hosts and not (has_one_name and coalesce(is_named_by_all_hosts, false)))
         or (is_of_devices_at_once and not has_one_name)
     ) as is_shared,
-    -- two devices of one host that measured it in one hour are paths to it
+    -- devices of one host that measured it at once are paths to it
     is_mapped or has_one_name as is_one_drive,
-    -- devices of several hosts that measured it in one hour are one measurement, taken twice, where their counters agree
+    -- devices of several hosts that measured it at once are one measurement, taken twice, where their counters agree over the day
     has_one_name and coalesce(is_named_by_all_hosts, false) as is_one_drive_of_hosts
 from judged
