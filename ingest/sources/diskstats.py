@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -75,6 +75,7 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     # the first of one drive and instant stands; a collector repeats the last snapshot it delivered
     place = ["host", "device"]
     snapshots = pl.concat([pl.DataFrame(schema=_SEEN), *read]).sort(*place, "at", "file_no", "row_no")
+    snapshots = _before_set_back(snapshots, landing)
     same = pl.all_horizontal(pl.col(name) == pl.col(name).shift(1) for name in (*place, "at")).fill_null(False)
     take_back(snapshots.filter(same), landing.by_no, "rows_duplicate")
     gained, again = with_paths(gained_in(snapshots.filter(~same), _absences(snapshots)))
@@ -91,6 +92,30 @@ def land(files: list[SourceFile], landing: Landing) -> None:
         landing.count_samples(counts)
         if seconds is not None:
             landing.accept("drive_samples", as_samples(totals(gained, seconds), seconds), None)
+
+
+def _before_set_back(snapshots: pl.DataFrame, landing: Landing) -> pl.DataFrame:
+    """Those of a clock that goes on. Where one was set back, what it showed a second time is left out, until it shows more than before.
+
+    A file that goes back to a time within its own, and whose counter does not, is of such a clock; that of another file put behind it does.
+    """
+    of, ios = ["host", "device", "file_no"], pl.col("read_ios") + pl.col("write_ios")
+    rows = snapshots.sort(*of, "row_no").with_columns(
+        (pl.col("at") < pl.col("at").cum_max().over(of)).alias("is_behind"),
+        (
+            (pl.col("at") < pl.col("at").shift(1).over(of))
+            & (pl.col("at") >= pl.col("at").first().over(of))
+            & (ios >= ios.shift(1).over(of))
+        ).fill_null(False).alias("is_set_back"),
+    )  # fmt: skip
+    rows = rows.with_columns((~pl.col("is_behind")).cum_sum().over(of).alias("since"))
+    shown_before = rows.filter(pl.col("is_behind") & pl.col("is_set_back").any().over(*of, "since"))
+    for host, file_no, first, count in shown_before.group_by("host", "file_no").agg(pl.col("at").min(), pl.len().alias("rows")).rows():
+        landing.by_no[file_no].notes.append(
+            f"the clock of {host} was set back to {_EPOCH + timedelta(seconds=first)}: {count} lines are left out, of times it had shown"
+        )
+    take_back(shown_before, landing.by_no, "rows_superseded")
+    return snapshots.join(shown_before, on=["file_no", "row_no"], how="anti", maintain_order="left")
 
 
 def cuts_in(host: str, text: str) -> list[datetime]:

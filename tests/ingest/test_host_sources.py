@@ -722,6 +722,9 @@ REMADE = [(minute, {"sda": minute, "sdb": 100 + minute}) for minute in range(41)
         (EVERY_MINUTE[:60] + REMADE[40:], [(None, 39, 59)], [(SDA, 39), (SDA, 40)]),
         # looks every five minutes, for some time every minute
         (EVERY_MINUTE[:21:5] + EVERY_MINUTE[21:40] + EVERY_MINUTE[40::5], [(None, None, 60)], []),
+        # later looks stand first; two collectors wrote one file after the other
+        (EVERY_MINUTE[30:] + EVERY_MINUTE[:30], [(None, None, 60)], []),
+        (EVERY_MINUTE[::2] + EVERY_MINUTE[1::2], [(None, None, 60)], []),
     ],
 )  # fmt: skip
 def test_counters_that_are_not_one_run_are_cut(
@@ -730,6 +733,15 @@ def test_counters_that_are_not_one_run_are_cut(
     assert warehouse.land("diskstats", counting(*looks)).rows_rejected == 0
     assert (minutes(warehouse), cuts(warehouse)) == (spans, cut)
     assert {reads for *_, reads in minutes(warehouse, "web1/sdb")} <= {60, 29, 28, 19, 3}
+
+
+def test_times_that_a_clock_shows_twice_count_once(warehouse: Warehouse) -> None:
+    looks = EVERY_MINUTE[:41] + [(minute - 7, counted) for minute, counted in EVERY_MINUTE[41:]]
+    (file,) = warehouse.land("diskstats", counting(*looks)).files
+    # 14 to 20 came again, of two drives, 20 as the same instant; all that was counted is there
+    assert (file.rows_superseded, file.rows_duplicate) == (12, 2)
+    assert (minutes(warehouse), cuts(warehouse)) == ([(None, 33, 60)], [])
+    assert (file.note or "").startswith("the clock of web1 was set back to 2026-01-05 10:34:00: 12 lines are left out")
 
 
 def test_a_cut_is_seen_against_the_look_that_an_earlier_delivery_brought(warehouse: Warehouse) -> None:

@@ -394,7 +394,8 @@ def _named(said: Verdicts, warehouse: Warehouse) -> None:
                 number = row["raw_value"]
             if number is not None and number not in {drive.number for drive in own}:
                 said.say(world, 4, f"{table}: {name} has {number} of {world.drives[number].serial}")
-            if table == "fct_drive_hours" and world.plan.sources != "ceph":  # whose peers are of a class
+            # peers of Ceph are of a class, of ZFS of a vdev
+            if table == "fct_drive_hours" and not {"ceph", "zfs"} & {*world.plan.sources.split()}:
                 for uuid in {
                     array.uuid for host in world.hosts for array in host.arrays if {drive.number for drive in own} & {*array.drives}
                 }:
@@ -405,7 +406,7 @@ def _named(said: Verdicts, warehouse: Warehouse) -> None:
             hosts = {
                 name for host in world.hosts for name in (host.name, *(labels["instance"].rpartition(":")[0] for _, labels in host.labels))
             }
-            true = {group for group in groups[number, uuid] if group not in hosts}
+            true = {group for group in groups[number, uuid] if group.partition("@")[0] not in hosts}
             if len(true) > 1 or true & others:
                 said.say(world, 4, f"array {uuid} is {sorted(true)}" + (" as another is" if true & others else ""))
 

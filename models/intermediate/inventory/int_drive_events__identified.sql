@@ -33,11 +33,13 @@ documents as (
     select named_drive_id, occurred_at from reported where counted is not null
 ),
 
+-- a drive that two hosts read at one instant has one count there
 counts as (
-    select documents.named_drive_id, documents.occurred_at, coalesce(reported.counted, 0) as counted
+    select documents.named_drive_id, documents.occurred_at, coalesce(max(reported.counted), 0) as counted
     from documents
     left join reported
         on documents.named_drive_id = reported.named_drive_id and documents.occurred_at = reported.occurred_at and reported.counted is not null
+    group by documents.named_drive_id, documents.occurred_at
 ),
 
 counts_before as (
