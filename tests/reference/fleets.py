@@ -193,6 +193,11 @@ PREFIXES = ("a", "B", "Z", "é")  # bytewise: B < Z < a < é
 PLACES = {"vendor": ("Acme", "Zeta"), "model": ("M1", "m2"), "firmware": ("1.0", "2.0b"), "interface": ("SATA", "SAS", "NVMe")}
 
 
+def _load(drive: Drive, group: str) -> int:
+    """How much busier it is than other groups' drives: the first drive of a busy group has little to do there."""
+    return 1000 if group == "G-disk" and drive.slot != "0" else 1
+
+
 class Maker:
     """Fills a Fleet; each method adds one kind of trouble."""
 
@@ -395,7 +400,7 @@ class Maker:
 
     def _fill_split(self, row: Record, drive: Drive, group: str, mode: str) -> None:
         rng = self.rng
-        reads, writes = self._count(mode), self._count(mode)
+        reads, writes = (self._count(mode) * _load(drive, group) for _ in range(2))
         idle = rng.choices(("none", "reads", "writes", "both"), (78, 9, 9, 4))[0]
         reads = 0 if idle in ("reads", "both") else reads
         writes = 0 if idle in ("writes", "both") else writes
@@ -426,7 +431,7 @@ class Maker:
 
     def _fill_merged(self, row: Record, drive: Drive, group: str, mode: str) -> None:
         rng = self.rng
-        count = None if self.chance(0.3) else 0 if self.chance(0.08) else self._count(mode)
+        count = None if self.chance(0.3) else 0 if self.chance(0.08) else self._count(mode) * _load(drive, group)
         row["io_count"] = count
         row["latency_us"] = self._latency(drive, group, mode)
         if count == 0:

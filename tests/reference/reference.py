@@ -693,6 +693,10 @@ def drive_hours_of_cell(fleet: Fleet, h: datetime, rows: list[Record]) -> list[R
     z_median = median(io_size(row) for row in counted if io_size(row) is not None)
     read_median = direction_median(counted, "read")
     write_median = direction_median(counted, "write")
+    evidence = rows_of_evidence(counted)
+    judged = [merged_latency(row) for row in evidence if merged_latency(row) is not None]
+    judged_median = median(judged)
+    can_judge = len(judged) >= 3 and judged_median > 0
 
     result = []
     for row in rows:
@@ -721,6 +725,9 @@ def drive_hours_of_cell(fleet: Fleet, h: datetime, rows: list[Record]) -> list[R
                 "median_latency_us": latency_median if valid else None,
                 "slowdown": slowdown,
                 "exclusion_reason": reason,
+                # a verdict's slowdown, over the median of the drives whose hour is evidence, at least 3 of them
+                "judged_slowdown": latency / judged_median if can_judge and slowdown is not None and row in evidence else None,
+                "judged_median_us": judged_median,
                 # > is_slow, is_slow_15 (false where no slowdown)
                 "is_slow": slowdown is not None and slowdown >= 2.0,
                 "is_slow_15": slowdown is not None and slowdown >= 1.5,
@@ -737,6 +744,15 @@ def drive_hours_of_cell(fleet: Fleet, h: datetime, rows: list[Record]) -> list[R
             }
         )
     return result
+
+
+def rows_of_evidence(rows: list[Record]) -> list[Record]:
+    """> An hour with fewer than 100 I/Os is no evidence, nor one with less than 2% of the median I/Os of the drives that have as many.
+    > Where nobody counts I/Os, an hour is evidence.
+    """
+    enough = [row for row in rows if io_count(row) is None or io_count(row) >= 100]
+    usual = median(io_count(row) for row in enough if io_count(row) is not None)
+    return [row for row in enough if io_count(row) is None or io_count(row) >= 0.02 * usual]
 
 
 def fct_drive_hours(fleet: Fleet) -> list[Record]:
@@ -830,11 +846,11 @@ def raid_transition(before: list[Record] | None, now: list[Record]) -> str | Non
 Slowdowns = dict[str, dict[datetime, tuple[float, str]]]
 
 
-def slowdowns_by_drive(drive_hours: list[Record]) -> Slowdowns:
+def slowdowns_by_drive(drive_hours: list[Record], of: str = "slowdown") -> Slowdowns:
     result: Slowdowns = defaultdict(dict)
     for record in drive_hours:
-        if record["slowdown"] is not None:
-            result[record["drive_id"]][record["hour_utc"]] = (record["slowdown"], record["raid_group_id"])
+        if record[of] is not None:
+            result[record["drive_id"]][record["hour_utc"]] = (record[of], record["raid_group_id"])
     return result
 
 
@@ -1224,10 +1240,11 @@ def acute_alerts(fleet: Fleet, drive_hours: list[Record], raid_hours: list[Recor
     last_hours = last_hours_of(raid_hours)
     slow: dict[str, list[Record]] = defaultdict(list)
     for record in sorted(drive_hours, key=lambda record: record["hour_utc"]):
-        if not record["is_slow"] or is_at_work(fleet, record["raid_group_id"], record["hour_utc"]):
+        if (record["judged_slowdown"] or 0) < 2 or is_at_work(fleet, record["raid_group_id"], record["hour_utc"]):
             continue
         if not is_in_maintenance(fleet, record["drive_id"], record["hour_utc"]):
-            slow[record["drive_id"]].append(record)
+            judged = {"slowdown": record["judged_slowdown"], "median_latency_us": record["judged_median_us"]}
+            slow[record["drive_id"]].append(record | judged)
     result = []
     for drive, records in slow.items():
         # the hours of its RAID group say that it was quiet, or the next run does
@@ -1441,11 +1458,11 @@ def lasts_as_long(acute: Record, chronic: Record) -> bool:
     return chronic["cleared_at"] is not None and acute["raised_at"] <= chronic["cleared_at"] <= acute["cleared_at"]
 
 
-def fct_slow_alerts(fleet: Fleet, drive_hours: list[Record], raid_hours: list[Record], slowdowns: Slowdowns) -> list[Record]:
+def fct_slow_alerts(fleet: Fleet, drive_hours: list[Record], raid_hours: list[Record]) -> list[Record]:
     """The acute alerts, and one for every place that is told of, which stands for its drives'. Those of whole groups and chronic drives."""
     acute = acute_alerts(fleet, drive_hours, raid_hours)
     together = together_alerts(fleet, acute)
-    chronic = chronic_alerts(fleet, slowdowns, raid_hours)
+    chronic = chronic_alerts(fleet, slowdowns_by_drive(drive_hours, "judged_slowdown"), raid_hours)
     for alert in chronic:
         lasting = [one for one in acute if lasts_as_long(one, alert)]
         if lasting:
@@ -1546,7 +1563,7 @@ def compute(folders: list[Path]) -> dict[str, list[Record]]:
         "fct_drive_transitions": fct_drive_transitions(fleet, slowdowns),
         "fct_drive_events": fct_drive_events(fleet, slowdowns),
         "fct_unplug_episodes": fct_unplug_episodes(fleet, slowdowns, intervals),
-        "fct_slow_alerts": fct_slow_alerts(fleet, drive_hours, raid_hours, slowdowns),
+        "fct_slow_alerts": fct_slow_alerts(fleet, drive_hours, raid_hours),
         "rejected_records": landed.rejected,
         "ingested_files": landed.files,
     }

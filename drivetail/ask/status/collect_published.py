@@ -22,6 +22,12 @@ OUTCOMES = {
     "other_role_hours": "parity drive or spare",
 }
 """Column of status.fct_recent_drives -> what came of those drive-hours."""
+UNJUDGED = {
+    "too_few_ios_hours": "too_few_ios",
+    "unlike_load_hours": "unlike_load",
+    "no_peers_hours": "no_peers",
+}
+"""The same of those with a slowdown that count for no verdict -> why."""
 
 
 def collect_published(status: Status, warehouse: Warehouse, deliveries: list[Delivery], known: dict[int, str]) -> set[int] | None:
@@ -74,11 +80,13 @@ def _collect_from(status: Status, connection: duckdb.DuckDBPyConnection, deliver
 
 
 def _outcomes(connection: duckdb.DuckDBPyConnection) -> Row:
-    columns = ", ".join(f"coalesce(cast(sum({name}) as bigint), 0) as {name}" for name in ("hours", "undirected_hours", *OUTCOMES))
+    names = ("hours", "undirected_hours", *OUTCOMES, *UNJUDGED)
+    columns = ", ".join(f"coalesce(cast(sum({name}) as bigint), 0) as {name}" for name in names)
     (sums,) = fetch(connection, f"select {columns} from status.fct_recent_drives")
     (merged,) = fetch(connection, "from status.fct_recent_merged")
     return {
         "merged": merged,
         "drive_hours": [{"outcome": title, "drive_hours": sums[name], "of": sums["hours"]} for name, title in OUTCOMES.items()],
         "slowdowns_without_directions": sums["undirected_hours"],
+        "not_judged": [{"reason": why, "drive_hours": sums[name]} for name, why in UNJUDGED.items()],
     }

@@ -21,17 +21,17 @@ observed as (
     select
         slow.drive_id, slow.boundary_utc,
         max_by(days.raid_group_id, cast(days.day_utc as string) || ' ' || days.raid_group_id) as raid_group_id,
-        cast(sum(days.slowdown_hours) as bigint) as drive_hours_28d,
+        cast(sum(days.judged_hours) as bigint) as drive_hours_28d,
         count(distinct days.day_utc) as observed_days_28d,
         cast(
-            coalesce(sum(case when days.day_utc >= cast(slow.boundary_utc - interval 3 day as date) then days.slowdown_hours end), 0) as bigint
+            coalesce(sum(case when days.day_utc >= cast(slow.boundary_utc - interval 3 day as date) then days.judged_hours end), 0) as bigint
         ) as drive_hours_3d
     from slow
     inner join {{ ref('int_drive_days') }} as days
         on slow.drive_id = days.drive_id
         and days.day_utc < cast(slow.boundary_utc as date)
         and days.day_utc >= cast(slow.boundary_utc - interval 28 day as date)
-    where days.slowdown_hours > 0
+    where days.judged_hours > 0
     group by slow.drive_id, slow.boundary_utc
 )
 

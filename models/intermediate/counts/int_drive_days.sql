@@ -26,6 +26,9 @@ with drive_days as (
 {%- for reason in ('low_coverage', 'no_io', 'too_few_drives', 'zero_median') %}
         {{ counted_hours("is_in_population and exclusion_reason = '" ~ reason ~ "'") }} as {{ reason }}_in,
 {%- endfor %}
+{%- for reason in ('too_few_ios', 'unlike_load', 'no_peers') %}
+        {{ counted_hours("is_in_population and why_not_judged = '" ~ reason ~ "'") }} as {{ reason }}_in,
+{%- endfor %}
         {{ counted_hours('slowdown is not null and coalesce(read_slowdown, write_slowdown) is null') }} as undirected_in,
         {{ counted('slowdown is not null') }} as slowdown_hours,
         {{ counted('is_slow') }} as slow_hours,
@@ -34,8 +37,12 @@ with drive_days as (
 {%- for edge in var('slowdown_edges') %}
         {{ counted('slowdown >= ' ~ edge) }} as slowdown_hours_{{ edge_name(edge) }},
 {%- endfor %}
+        {{ counted('judged_slowdown is not null') }} as judged_hours,
+{%- for edge in (var('chronic_clear_slowdown'), var('chronic_slowdown')) %}
+        {{ counted('judged_slowdown >= ' ~ edge) }} as judged_hours_{{ edge_name(edge) }},
+{%- endfor %}
         max(slowdown) as max_slowdown,
-        max(case when slowdown >= {{ var('chronic_slowdown') }} then latency_us end) as max_late_latency_us
+        max(case when judged_slowdown >= {{ var('chronic_slowdown') }} then latency_us end) as max_late_latency_us
     from {{ ref('int_drive_hours__compared') }}
     group by day_utc, drive_id, raid_group_id
 ),

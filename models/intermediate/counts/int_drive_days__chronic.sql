@@ -1,19 +1,18 @@
 {{ config(meta={'made': 'each_build'}) }}
-{%- set alert_chronic_clear_slowdown = 1.1 %}{#- a chronic drive is well when its median over the window is below; one of slowdown_edges -#}
--- Whether a drive was chronic when a day of its RAID group was over. Grain: drive_id, day_utc.
+-- Whether a drive was chronic when a day of its RAID group was over, by its hours of evidence. Grain: drive_id, day_utc.
 -- a drive that is a little slow for good shows on some day; of the others the counts of their days are not read
 with suspects as (
     select distinct drive_id
     from {{ ref('int_drive_days') }}
-    where 2 * slowdown_hours_{{ edge_name(var('chronic_slowdown')) }} > slowdown_hours
+    where 2 * judged_hours_{{ edge_name(var('chronic_slowdown')) }} > judged_hours
 ),
 
 suspect_days as (
     select
         days.drive_id, days.day_utc,
-        days.slowdown_hours as drive_hours,
-        days.slowdown_hours_{{ edge_name(var('chronic_slowdown')) }} as chronic_hours,
-        days.slowdown_hours_{{ edge_name(alert_chronic_clear_slowdown) }} as doubtful_hours,
+        days.judged_hours as drive_hours,
+        days.judged_hours_{{ edge_name(var('chronic_slowdown')) }} as chronic_hours,
+        days.judged_hours_{{ edge_name(var('chronic_clear_slowdown')) }} as doubtful_hours,
         0 as raid_hours,
         days.max_late_latency_us
     from {{ ref('int_drive_days') }} as days

@@ -11,6 +11,7 @@ with drive_hours as (
         case when raid_hours.is_valid then raid_hours.median_latency_us end as median_latency_us,
         raid_hours.max_latency_us, raid_hours.slow_at, raid_hours.mild_at, raid_hours.median_io_count, raid_hours.median_io_size_bytes,
         raid_hours.median_read_latency_us, raid_hours.median_write_latency_us,
+        raid_hours.min_judged_ios, raid_hours.least_like_ios, raid_hours.judged_latency_count, raid_hours.judged_median_latency_us,
         measured.is_data_drive and measured.is_covered as is_peer
     from {{ ref('int_drive_hours__measured') }} as measured
     inner join {{ ref('int_raid_hours__medians') }} as raid_hours
@@ -22,6 +23,18 @@ slowdowns as (
         drive_hours.*,
         {{ ratios.slowdown }} as slowdown
     from drive_hours
+),
+
+judged as (
+    select
+        *,
+        case
+            when slowdown is null then null
+            when io_count < min_judged_ios then 'too_few_ios'
+            when io_count < least_like_ios then 'unlike_load'
+            when judged_latency_count < {{ var('min_reporting_drives') }} or judged_median_latency_us = 0 then 'no_peers'
+        end as why_not_judged
+    from slowdowns
 )
 
 select
@@ -33,6 +46,9 @@ select
     coalesce(slowdown >= mild_at, false) as is_mild,
     slow_at, mild_at,
     {{ exclusion_reason() }} as exclusion_reason,
+    why_not_judged,
+    case when slowdown is not null and why_not_judged is null then latency_us / judged_median_latency_us end as judged_slowdown,
+    judged_median_latency_us,
     coverage, io_count, median_io_count,
     {{ ratios.rate_imbalance }} as rate_imbalance,
     io_bytes,
@@ -48,4 +64,4 @@ select
     coalesce(slowdown = max_latency_us / median_latency_us, false) as is_slowest,
     is_in_notable_hour, declared_kind, is_group_guessed,
     cast(hour_utc as date) as day_utc
-from slowdowns
+from judged

@@ -25,6 +25,7 @@ reported as (
         -- exact sums of squares cost much: doubles, with room for their rounding, say where they may be needed
         max({{ latency_ns }}) - avg({{ latency_ns }}) >= 0.99 * {{ var('sigma_multiple') }} * stddev_pop({{ latency_ns }}) as is_spread_out,
         count(peer_io_count) as io_count_count,
+        min(peer_io_count) as min_io_count,
         cast(sum(peer_io_count) as bigint) as known_io_count,
         {{ median_of_group('cast(peer_io_count as double)') }} as median_io_count,
         {{ median_of_group('peer_io_size_bytes') }} as median_io_size_bytes,
@@ -47,7 +48,7 @@ absent as (
 raid_hours as (
     select
         reported.*,
-        thresholds.slow_at, thresholds.mild_at,
+        thresholds.slow_at, thresholds.mild_at, thresholds.min_judged_ios, thresholds.min_load_share,
         coalesce(steps.expected_drive_count, 0) + reported.unexpected_drive_count
         - coalesce(absent.absent_drive_count, 0) as data_drive_count,
         reported.latency_count >= {{ var('min_reporting_drives') }} and reported.median_latency_us > 0 as is_valid,
@@ -61,18 +62,50 @@ raid_hours as (
     left join {{ ref('int_raid_groups__attributes') }} as inventory on reported.raid_group_id = inventory.raid_group_id
     inner join {{ ref('int_thresholds') }} as thresholds
         on thresholds.kind = coalesce(nullif(inventory.kind, 'unknown'), reported.declared_kind, 'unknown')
+),
+
+-- hours in which some drive did too little to be compared: few but where boot drives and spares stand beside data drives
+uneven as (
+    select raid_group_id, hour_utc, min_judged_ios, min_load_share
+    from raid_hours
+    where min_io_count < min_judged_ios or min_io_count < min_load_share * median_io_count
+),
+
+working as (
+    select
+        drive_hours.*,
+        uneven.min_load_share * {{ median_of_group('cast(drive_hours.peer_io_count as double)', 'partition by drive_hours.raid_group_id, drive_hours.hour_utc') }} as least_like_ios
+    from drive_hours
+    inner join uneven on drive_hours.raid_group_id = uneven.raid_group_id and drive_hours.hour_utc = uneven.hour_utc
+    where drive_hours.peer_io_count is null or drive_hours.peer_io_count >= uneven.min_judged_ios
+),
+
+-- the peers that are left: drives with as many I/Os, or of which nobody counts them
+judged as (
+    select
+        raid_group_id, hour_utc,
+        max(least_like_ios) as least_like_ios,
+        count(peer_latency_us) as latency_count,
+        {{ median_of_group('peer_latency_us') }} as median_latency_us,
+        max(peer_latency_us) as max_latency_us
+    from working
+    where coalesce(peer_io_count >= least_like_ios, true)
+    group by raid_group_id, hour_utc
 )
 
 select
     raid_hours.raid_group_id, raid_hours.hour_utc, raid_hours.row_count, raid_hours.covered_drive_count, raid_hours.data_drive_count,
     raid_hours.is_valid, raid_hours.latency_count, raid_hours.median_latency_us, raid_hours.max_latency_us, raid_hours.slow_at,
-    raid_hours.mild_at,
+    raid_hours.mild_at, raid_hours.min_judged_ios, judged.least_like_ios,
+    case when uneven.hour_utc is null then raid_hours.latency_count else coalesce(judged.latency_count, 0) end as judged_latency_count,
+    case when uneven.hour_utc is null then raid_hours.median_latency_us else judged.median_latency_us end as judged_median_latency_us,
     -- some drive is at least mildly slow, or was in the hour before, or may be an outlier by another rule (int_drive_hours__outlying)
     raid_hours.is_valid
     and (
         raid_hours.max_latency_us / raid_hours.median_latency_us >= least(raid_hours.mild_at, {{ least_outlying_slowdown() }})
         or raid_hours.is_spread_out
         or {{ may_be_fail_slow('raid_hours.max_latency_us', 'raid_hours.median_latency_us') }}
+        or coalesce(judged.max_latency_us / judged.median_latency_us >= raid_hours.mild_at, false)
     )
     or coalesce(previous.is_valid and previous.max_latency_us / previous.median_latency_us >= raid_hours.mild_at, false) as is_notable,
     raid_hours.raid_io_count, raid_hours.median_io_count, raid_hours.median_io_size_bytes,
@@ -91,3 +124,5 @@ from raid_hours
 left join raid_hours as previous
     on raid_hours.raid_group_id = previous.raid_group_id
     and raid_hours.hour_utc = previous.hour_utc + interval 1 hour
+left join uneven on raid_hours.raid_group_id = uneven.raid_group_id and raid_hours.hour_utc = uneven.hour_utc
+left join judged on raid_hours.raid_group_id = judged.raid_group_id and raid_hours.hour_utc = judged.hour_utc

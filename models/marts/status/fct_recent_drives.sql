@@ -1,5 +1,5 @@
 -- Drive-hours of each drive in the status window by what came of them, and those that are missing between them. Grain: drive_id, raid_group_id.
-{%- set reasons = ('low_coverage', 'no_io', 'too_few_drives', 'zero_median') %}
+{%- set reasons = ('low_coverage', 'no_io', 'too_few_drives', 'zero_median', 'too_few_ios', 'unlike_load', 'no_peers') %}
 -- sets of hours (hour_bit) by day instead of hours: a twentieth of the rows, read by every build. The first day of the window may be cut
 with days as (
     select
@@ -65,7 +65,7 @@ followed as (
 select
     counted.drive_id, counted.raid_group_id, counted.first_hour_utc, counted.last_hour_utc, counted.hours, counted.slowdown_hours,
     counted.undirected_hours, counted.low_coverage_hours, counted.no_io_hours, counted.too_few_drives_hours, counted.zero_median_hours,
-    counted.narrow_group_hours, counted.other_role_hours,
+    counted.narrow_group_hours, counted.other_role_hours, counted.too_few_ios_hours, counted.unlike_load_hours, counted.no_peers_hours,
     -- its group's hours up to its last, less those before its first and its own. Of a drive that changed RAID groups it is not known which
     -- group's hours it should have
     case

@@ -7,7 +7,10 @@ with recent as (
         sum(narrow_group_hours) as narrow_group_hours,
         sum(too_few_drives_hours) as too_few_drives_hours,
         sum(no_io_hours) as no_io_hours,
-        sum(low_coverage_hours) as low_coverage_hours
+        sum(low_coverage_hours) as low_coverage_hours,
+        sum(too_few_ios_hours) as too_few_ios_hours,
+        sum(unlike_load_hours) as unlike_load_hours,
+        sum(no_peers_hours) as no_peers_hours
     from {{ ref('fct_recent_drives') }}
     group by drive_id
 ),
@@ -21,6 +24,13 @@ drives as (
             when regexp_extract(lower(drives.model), '({{ var("raid_controller_models") }})', 1) <> '' then 'behind a RAID controller'
             when drives.last_hour_utc is null or drives.last_hour_utc <= status_window.last_hour_utc - interval {{ var('silent_hours') }} hour
                 then case when standing.standing = 'other role' then 'no data drive' else 'silent' end
+            -- most of its hours are no evidence
+            when 2 * (recent.too_few_ios_hours + recent.unlike_load_hours + recent.no_peers_hours) > recent.slowdown_hours
+                then case greatest(recent.too_few_ios_hours, recent.unlike_load_hours, recent.no_peers_hours)
+                        when recent.too_few_ios_hours then 'too few I/Os'
+                        when recent.unlike_load_hours then 'load unlike its peers'
+                        else 'too few peers at work'
+                    end
             when recent.slowdown_hours > 0 then case when drives.peer_kind = 'unknown' then 'kind unknown' end
             when recent.other_role_hours > 0 then 'no data drive'
             when drives.current_raid_group_id is null then 'no RAID group'
