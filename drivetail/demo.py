@@ -16,7 +16,7 @@ from engine.warehouse import Warehouse
 
 FLEET = "--disk-groups 9 --ssd-groups 4 --days 70 --seed 9"
 """Ten weeks: nine are needed until a prediction can be compared with what came."""
-CASES = ("all", "failing", "swapped", "sudden", "mild", "updated")
+CASES = ("all", "failing", "swapped", "sudden", "mild", "updated", "boot", "unequal")
 DECIDED_BEFORE = timedelta(hours=48)
 """The drive that was swapped was decided on so long before."""
 

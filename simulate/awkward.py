@@ -23,7 +23,7 @@ Row = dict[str, Any]
 ROW_CASES = ("late", "duplicated", "conflicting", "missing", "idle", "partly_observed", "zero", "nan")
 FLEET_CASES = ("moved", "unlisted", "quantised")
 AWKWARD_CASES = ROW_CASES + FLEET_CASES
-PLANTED_CASES = ("failing", "swapped", "sudden", "mild", "updated")
+PLANTED_CASES = ("failing", "swapped", "sudden", "mild", "updated", "boot", "unequal")
 """Drives whose story is known, for a first look: not among `all`, as no telemetry is awkward for them. One for which a fleet has too few
 groups or hours is left out; the truth lists those that are there.
 """
@@ -34,6 +34,10 @@ FAILING_DAYS, SWAPPED_DAYS, SWAP_HOURS, SUDDEN_HOURS = 40, 24, 3.0, 16.0
 the end, its slot being empty for the hours of the third; another one becomes slow in the last hours, the fourth."""
 MILD_EXCESS = 0.4
 """Extra latency of one that is a little slow for good (ratio)."""
+BOOT_DRIVES, BOOT_SHARE, BOOT_FACTOR = 2, 1e-5, 6.0
+"""Healthy boot drives of one group: so many, with this share of a data drive's I/Os, each of which takes so many times as long (ratio)."""
+LEAST_LOAD, GREATEST_LOAD = 0.001, 3.0
+"""Share of an even load of the drives of another, of which the least are log devices and spares, from the one to the other (ratio)."""
 HOURS_PER_CASE_AND_DAY = 3
 AWKWARD_DAYS = 7
 """Only this many first days of the span carry awkward rows; a long fleet needs no more of them."""
@@ -78,6 +82,7 @@ class Awkward:
         for _, member in self._steady(groups, hours)[3:4] if "mild" in self.cases else ():
             member.fail_slow_excess = MILD_EXCESS
             self.done.append(("mild", member.drive_id, None, f"{1 + MILD_EXCESS:g} times its latency, for good"))
+        self._unequal(groups, hours)
         self.data_drives = {m.drive_id for g in groups for m in g.members if m.role == "data"}
 
     def _move(self, groups: list[Group], histories: list[GroupHistory], hours: int) -> None:
@@ -133,6 +138,22 @@ class Awkward:
         """A drive of every disk group that can spare one."""
         found = ((i, [m for m in group.members if _is_steady(m, hours)]) for i, group in enumerate(groups) if group.kind == "disk")
         return [(i, members[0]) for i, members in found if members and groups[i].data_width > 4 and groups[i].joined_at <= 0]
+
+    def _unequal(self, groups: list[Group], hours: int) -> None:
+        """Two drives of a group only boot the host; those of another have loads far apart."""
+        steady = [i for i, _ in self._steady(groups, hours)]
+        for i in steady[4:5] if "boot" in self.cases else ():
+            for member in [m for m in groups[i].members if _is_steady(m, hours)][:BOOT_DRIVES]:
+                member.rate_share *= BOOT_SHARE
+                member.latency_factor *= BOOT_FACTOR
+                what = f"healthy, {BOOT_SHARE:g} of its peers' I/Os, {BOOT_FACTOR:g} times as long"
+                self.done.append(("boot", member.drive_id, None, what))
+        for i in steady[5:6] if "unequal" in self.cases else ():
+            members = [m for m in groups[i].members if _is_steady(m, hours)]
+            for n, member in enumerate(members):
+                load = LEAST_LOAD * (GREATEST_LOAD / LEAST_LOAD) ** (n / max(len(members) - 1, 1))
+                member.rate_share *= load
+                self.done.append(("unequal", member.drive_id, None, f"{load:.3g} times an even share of the load"))
 
     def _swap(self, groups: list[Group], histories: list[GroupHistory], hours: int) -> None:
         """A drive of the second such group was failing, too, until an operator put another one into its slot."""

@@ -311,9 +311,9 @@ def test_the_span_may_be_given_by_its_last_day(tmp_path: Path) -> None:
 
 def test_planted_drives_are_slow_as_planted(tmp_path: Path) -> None:
     """They come only by their names, and change no other drive."""
-    cases = ("failing", "swapped", "sudden", "mild", "updated")
+    cases = PLANTED_CASES
     plain, planted = (
-        sim.simulate(tmp_path / name, disk_groups=6, ssd_groups=0, days=30, seed=9, awkward=given)
+        sim.simulate(tmp_path / name, disk_groups=12, ssd_groups=0, days=30, seed=9, awkward=given)
         for name, given in (("plain", ("all",)), ("planted", ("all", *cases)))
     )
     notes = pl.read_csv(planted.truth / "truth_awkward.csv", try_parse_dates=True)
