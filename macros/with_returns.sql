@@ -1,7 +1,15 @@
-{#- CTEs `linked_NAME`, `numbered_NAME` and `ordered_NAME` of times at which a subject was slow: those that return within again_days have one `number`, and
-episode_number and earlier_slow_hour_utc within it.
+{#- Quiet time after which an alert that came so often is over: the more often it came back, the longer. -#}
+{% macro time_to_clear(episode_count) -%}
+    {%- set longest_clearing = 7 -%}{#- times alert_clear_hours at most -#}
+    least({{ episode_count }}, {{ longest_clearing }}) * interval {{ var('alert_clear_hours') }} hour
+{%- endmacro %}
+
+{#- CTEs `linked_NAME`, `numbered_NAME` and `ordered_NAME` of times at which a subject was slow: those that return have one `number`, and
+episode_number within it; one that returns after the alert was over is_reopened.
 times: relation with the columns of subject, time_number, first_slow_hour_utc and last_slow_hour_utc. -#}
-{% macro with_returns(name, times, subject, time_number, number, again_days) -%}
+{% macro with_returns(name, times, subject, time_number, number) -%}
+{%- set again_days = 28 -%}{#- days without a slow hour after which what is slow again is another alert, not the same once more -#}
+{%- set within -%} over (partition by {{ subject }}, {{ number }} order by {{ time_number }}) {%- endset -%}
 linked_{{ name }} as (
     select
         *,
@@ -27,8 +35,10 @@ numbered_{{ name }} as (
 ordered_{{ name }} as (
     select
         *,
-        row_number() over (partition by {{ subject }}, {{ number }} order by {{ time_number }}) as episode_number,
-        lag(last_slow_hour_utc) over (partition by {{ subject }}, {{ number }} order by {{ time_number }}) as earlier_slow_hour_utc
+        row_number(){{ within }} as episode_number,
+        coalesce(
+            first_slow_hour_utc > lag(last_slow_hour_utc){{ within }} + {{ time_to_clear('row_number()' ~ within ~ ' - 1') }}, false
+        ) as is_reopened
     from numbered_{{ name }}
-),
+)
 {%- endmacro %}

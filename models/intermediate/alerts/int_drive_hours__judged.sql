@@ -1,0 +1,16 @@
+{{ config(meta={'made': 'each_build'}) }}
+-- Slow drive-hours that count for a verdict. Grain: drive_id, hour_utc.
+select
+    slow.drive_id, slow.raid_group_id, slow.hour_utc, slow.latency_us, slow.median_latency_us, slow.slowdown, slow.rate_imbalance,
+    slow.size_imbalance
+from {{ ref('int_drive_hours__slow') }} as slow
+where slow.is_slow
+    -- who works on a drive knows that it is slow
+    and not exists (
+        select 1
+        from {{ ref('int_drive_events__identified') }} as events
+        where events.drive_id = slow.drive_id
+            and events.event_type = 'maintenance'
+            and events.occurred_at < slow.hour_utc + interval 1 hour
+            and coalesce(events.ended_at, events.occurred_at + interval 1 hour) > slow.hour_utc
+    )

@@ -1,0 +1,60 @@
+{{ config(meta={'made': 'each_build'}) }}
+-- Alerts of drives that have become a little slow for good. Grain: drive_id, raised_at.
+with turns as (
+    select
+        *,
+        is_chronic and not coalesce(lag(is_chronic) over (partition by drive_id order by day_utc), false) as is_turn
+    from {{ ref('int_drive_days__chronic') }}
+    -- what is usual for a RAID group that has just begun to report is not known
+    where (is_chronic and window_raid_hours >= {{ var('alert_chronic_raid_hours') }}) or is_well
+),
+
+numbered_turns as (
+    select
+        *,
+        sum(case when is_turn then 1 else 0 end) over (
+            partition by drive_id order by day_utc rows between unbounded preceding and current row
+        ) as turn_number
+    from turns
+),
+
+chronic as (
+    select
+        drive_id, raid_group_id,
+        min(day_utc) + interval 1 day as raised_at,
+        min(case when is_well then day_utc end) + interval 1 day as cleared_at,
+        min(day_utc) as first_slow_hour_utc,
+        max(case when is_chronic then day_utc end) + interval 23 hour as last_slow_hour_utc,
+        max_by(window_chronic_hours, case when is_chronic then day_utc end) as slow_hours,
+        max(case when is_chronic then window_max_latency_us end) as max_latency_us
+    from numbered_turns
+    where turn_number > 0
+    group by drive_id, raid_group_id, turn_number
+),
+
+-- who looks at a drive that is slow need not hear that it is a little slow as well
+members as (
+    select
+        chronic.drive_id, chronic.raised_at,
+        max_by(coalesce(together.incident_id, raised.alert_id), raised.raised_at) as part_of
+    from chronic
+    inner join {{ ref('int_slow_alerts__raised') }} as raised
+        on raised.subject_type = 'drive'
+        and chronic.drive_id = raised.subject_id
+        and raised.held_back_by is null
+        and (
+            raised.cleared_at is null
+            or (chronic.cleared_at is not null and raised.cleared_at >= chronic.cleared_at and raised.raised_at <= chronic.cleared_at)
+        )
+    left join {{ ref('int_slow_alerts__together') }} as together on raised.alert_id = together.alert_id
+    group by chronic.drive_id, chronic.raised_at
+)
+
+select
+    chronic.drive_id, chronic.raid_group_id, chronic.raised_at, chronic.cleared_at, chronic.first_slow_hour_utc, chronic.last_slow_hour_utc,
+    chronic.slow_hours, chronic.max_latency_us, members.part_of, drives.peer_kind,
+    {{ alert_floor('drives.peer_kind') }} as floor_us,
+    case when chronic.max_latency_us < {{ alert_floor('drives.peer_kind') }} then {{ below_the_floor() }} end as held_back_by
+from chronic
+left join members on chronic.drive_id = members.drive_id and chronic.raised_at = members.raised_at
+left join {{ ref('int_drives') }} as drives on chronic.drive_id = drives.drive_id
