@@ -6,7 +6,8 @@ with turns as (
         is_chronic and not coalesce(lag(is_chronic) over (partition by drive_id order by day_utc), false) as is_turn
     from {{ ref('int_drive_days__chronic') }}
     -- what is usual for a RAID group that has just begun to report is not known
-    where (is_chronic and window_raid_hours >= {{ var('alert_chronic_raid_hours') }}) or is_well
+    where ((is_chronic and window_raid_hours >= {{ var('alert_chronic_raid_hours') }}) or is_well)
+        and drive_id not in (select drive_id from {{ ref('int_drives') }} where is_logical)
 ),
 
 numbered_turns as (

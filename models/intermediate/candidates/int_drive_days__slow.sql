@@ -1,5 +1,5 @@
 {%- set spell_gap_hours = 24 %}{#- quiet hours that a spell may hold; and drives share a spell when theirs began at most this many hours apart -#}
--- Slow hours of each drive and day, and whose they were. Grain: drive_id, day_utc.
+-- Slow hours of evidence of each drive and day, and whose they were. Grain: drive_id, day_utc.
 with begun as (
     select
         drive_id, raid_group_id, hour_utc, day_utc,
@@ -10,8 +10,7 @@ with begun as (
             ) > {{ spell_gap_hours }}
                 then hour_utc
         end as began_at
-    from {{ ref('int_drive_hours__slow') }}
-    where is_slow
+    from {{ ref('int_drive_hours__evidence') }}
 ),
 
 slow_hours as (

@@ -51,3 +51,4 @@ left join {{ ref('int_drives__described') }} as described
     and slow.boundary_utc > described.from_hour_utc
     and slow.boundary_utc <= described.to_hour_utc
 left join {{ ref('int_drives') }} as drives on slow.drive_id = drives.drive_id
+where not coalesce(drives.is_logical, false)

@@ -85,6 +85,8 @@ select
     ) as drive_class,
     coalesce(inventory.vendor, devices.vendor) as vendor,
     coalesce(inventory.model, devices.model) as model,
+    -- a RAID controller's, which hides the drives behind it
+    coalesce(regexp_extract(lower(coalesce(inventory.model, devices.model)), '({{ var("raid_controller_models") }})', 1) <> '', false) as is_logical,
     coalesce(inventory.firmware, devices.firmware) as firmware,
     coalesce(inventory.flash_cell, devices.flash_cell) as flash_cell,
     coalesce(inventory.capacity_bytes, devices.capacity_bytes) as capacity_bytes,

@@ -21,7 +21,7 @@ drives as (
         coalesce(drives.host, nullif(regexp_extract(drives.drive_id, '^(.+)/', 1), ''), 'unknown') as host,
         coalesce(drives.device, 'slot ' || drives.slot, drives.drive_id) as name,
         case
-            when regexp_extract(lower(drives.model), '({{ var("raid_controller_models") }})', 1) <> '' then 'behind a RAID controller'
+            when drives.is_logical then 'behind a RAID controller'
             when drives.last_hour_utc is null or drives.last_hour_utc <= status_window.last_hour_utc - interval {{ var('silent_hours') }} hour
                 then case when standing.standing = 'other role' then 'no data drive' else 'silent' end
             -- most of its hours are no evidence
