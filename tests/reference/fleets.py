@@ -396,7 +396,7 @@ class Maker:
     def _count(self, mode: str) -> int:
         if mode == "idle" and self.chance(0.8):
             return 0
-        return self.rng.choice((1, 2, 3, 10, 100, 100, 100, 200, 250, 300, self.rng.randint(1, 5000)))
+        return self.rng.choice((1, 3, 60, 100, 100, 150, 200, 200, 250, 300, self.rng.randint(1, 5000)))
 
     def _fill_split(self, row: Record, drive: Drive, group: str, mode: str) -> None:
         rng = self.rng

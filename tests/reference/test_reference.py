@@ -31,7 +31,7 @@ def column(marts: Marts, relation: str, name: str) -> list[Any]:
     return [record[name] for record in marts[relation]]
 
 
-@pytest.fixture(scope="module", params=[1, 2, 3])
+@pytest.fixture(scope="module", params=[1, 3, 6])
 def delivered(request, tmp_path_factory) -> Marts:
     """The marts of one random fleet."""
     return marts_of_seed(request.param, tmp_path_factory.mktemp("fleet"))
