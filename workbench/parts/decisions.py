@@ -15,6 +15,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import polars as pl
 
 from engine.build import build
@@ -27,7 +28,7 @@ from workbench.commit import ROOT
 from workbench.parts import Bound, Section, Setting
 
 SEEDS = (505, 606, 707, 808)
-DISK_GROUPS, SSD_GROUPS, WEEKS = 40, 10, 12
+DISK_GROUPS, SSD_GROUPS, WEEKS = 54, 10, 12
 FIRST_WEEK, LAST_JUDGED_WEEK = 3, WEEKS - 4
 """The first delivery ends with this week; verdicts up to the other have 28 days after them."""
 FIRST = datetime(DEFAULT_START.year, DEFAULT_START.month, DEFAULT_START.day)
@@ -52,6 +53,8 @@ class Story:
     pays: bool = True
     is_early: bool = False
     """From the first day on."""
+    loads: tuple[float, float] | None = None
+    """Its share of its peers' I/Os is 10 to a power between these."""
 
 
 def _always(hour: int, _: int) -> bool:
@@ -73,7 +76,14 @@ STORIES = {
     "path": Story(3, "3x, three drives in the same 6 hours of 40", 3.0, lambda hour, _: hour % 40 < 6, drives=3, pays=False),
     "pair": Story(2, "2.7x, all hours, two drives of a group", 2.7, _always, drives=2),
     "thin": Story(2, "2.7x, all hours, three hours of telemetry a day", 2.7, _always),
+    "idle": Story(
+        5, "healthy, 6x from the first day, a millionth to a fiftieth of its peers' I/Os", 6.0, _always, 1, False, True, (-6, -1.7)
+    ),
+    "light": Story(4, "3x, all hours, a thirtieth to three times its peers' I/Os", 3.0, _always, loads=(-1.5, 0.5)),
 }
+FLOORS = (0, 10, 100, 1_000, 10_000)
+SHARES = (0.0, 0.002, 0.02, 0.1, 0.3)
+"""I/Os an hour, and shares of the median I/Os, from which an hour may be evidence: what each would find."""
 
 
 @dataclass(frozen=True)
@@ -123,12 +133,19 @@ def plant(folder: Path, seed: int, days: int) -> list[Planted]:
             thin += [group] if name == "thin" else []
             for drive in draw.sample(groups[group], story.drives):
                 planted.append(Planted(drive, name, onset))
-                slow += [{"drive_id": drive, "hour_utc": FIRST + timedelta(hours=hour), "factor": story.factor} for hour in hours]
+                load = 10 ** draw.uniform(*story.loads) if story.loads else 1.0
+                lived = {"drive_id": drive, "factor": story.factor, "load": load}
+                slow += [{**lived, "hour_utc": FIRST + timedelta(hours=hour)} for hour in hours]
     factors = pl.DataFrame(slow, schema_overrides={"hour_utc": pl.Datetime("us")})
     for path in files:
         rows = pl.read_parquet(path).join(factors, on=["drive_id", "hour_utc"], how="left")
         by = pl.col("factor").fill_null(1.0)
-        rows = rows.with_columns(pl.col("read_latency_us") * by, pl.col("write_latency_us") * by).drop("factor")
+        load = pl.col("load").fill_null(1.0)
+        counts = [
+            pl.when(pl.col(name) > 0).then((pl.col(name) * load).ceil()).otherwise(name).cast(pl.Int64).alias(name)
+            for name in ("read_ios", "write_ios", "read_blocks", "write_blocks")
+        ]
+        rows = rows.with_columns(pl.col("read_latency_us") * by, pl.col("write_latency_us") * by, *counts).drop("factor", "load")
         rows.filter(~pl.col("raid_group_id").is_in(thin) | pl.col("hour_utc").dt.hour().is_in(THIN_HOURS)).write_parquet(path)
     cured = FIRST + timedelta(days=HEALED_DAY)
     replugs = [
@@ -166,15 +183,36 @@ def delivered(folder: Path, warehouse: Warehouse, seed: int, days: Iterable[int]
     return found
 
 
+def raised_by(connection: duckdb.DuckDBPyConnection, floor: int, share: float) -> set[str]:
+    """Drives with three slow hours within a day, of hours with so many I/Os, and such a share of their RAID group's median."""
+    found = connection.execute(
+        "with slow as (select drive_id, hour_utc, lead(hour_utc, 2) over (partition by drive_id order by hour_utc) as third_utc"
+        " from marts.fct_drive_hours where is_slow and io_count >= $1 and coalesce(rate_imbalance >= $2, true))"
+        " select distinct drive_id from slow where third_utc < hour_utc + interval 24 hour",
+        [floor, share],
+    ).fetchall()
+    return {drive for (drive,) in found}
+
+
 class Future:
     """A fleet as it was, hour by hour: the slow drives of each RAID group's hour, and what following a rule on a Monday avoids."""
 
     def __init__(self, warehouse: Warehouse, planted: list[Planted], bundle: Path) -> None:
         with open_published(warehouse) as connection:
+            idle = [drive.drive_id for drive in planted if drive.story == "idle"]
+            # nobody waits for a drive that does nothing
             self.slow: pl.DataFrame = connection.sql(
                 "select raid_group_id, drive_id, hour_utc, count(*) over (partition by raid_group_id, hour_utc) as slow_drives"
-                " from marts.fct_drive_hours where is_slow"
+                " from marts.fct_drive_hours where is_slow and drive_id not in (select unnest($1))",
+                params=[idle],
             ).pl()
+            self.evidence = [
+                (floor, share, raised_by(connection, floor, share))
+                for floor in FLOORS
+                for share in SHARES
+                if 0 in (floor, share) or (floor, share) == (100, 0.02)
+            ]
+            """Drives with three slow hours within a day, by the I/Os and the share of its peers' that an hour of evidence has."""
             self.medians = {
                 week: {
                     row["drive_id"]
@@ -328,6 +366,23 @@ def story_lines(futures: dict[int, Future], verdicts: list[Verdict]) -> list[str
     return lines
 
 
+def evidence_lines(futures: dict[int, Future]) -> list[str]:
+    """A line for each rule of evidence: the planted drives that would raise an alert."""
+    lines = [
+        "",
+        "Drives with three slow hours within a day, where an hour needs so many I/Os and such a share of the median I/Os of its group:",
+        "",
+    ]
+    lines += ["| I/Os | share | idle and healthy | light and slow | others of a story that pays |", "|--:|--:|--:|--:|--:|"]
+    for number, (floor, share, _) in enumerate(next(iter(futures.values())).evidence):
+        cells = []
+        for names in (("idle",), ("light",), [name for name, story in STORIES.items() if story.pays and not story.loads]):
+            drives = [(seed, drive) for seed, future in futures.items() for drive, of in future.stories.items() if of.story in names]
+            cells.append(f"{sum(drive in futures[seed].evidence[number][2] for seed, drive in drives)} of {len(drives)}")
+        lines.append(f"| {floor:,} | {share:g} | {' | '.join(cells)} |")
+    return lines
+
+
 def flips(futures: dict[int, Future], verdicts: list[Verdict]) -> int:
     """How often `replace` was withdrawn on a Monday from a drive that went on: slow in the last two days, and as often as in the week before."""
     said = {(entry.seed, entry.day, entry.drive_id): entry.verdict for entry in verdicts}
@@ -376,6 +431,7 @@ def section(futures: dict[int, Future], verdicts: list[Verdict], rows: list[Row]
         f" {', '.join(map(str, futures))}), {WEEKS} weeks, delivered week by week. A swap counts as {COST_TAIL_HOURS:g} tail hours.",
         "",
         *story_lines(futures, verdicts),
+        *evidence_lines(futures),
         "",
         f"Following each rule on the Mondays of weeks {FIRST_WEEK + 1} to {LAST_JUDGED_WEEK}, by what the 28 days after brought"
         f" ([each Monday]({TABLE.name})). Paid: the drive's share of the hours avoided exceeds the swap.",
