@@ -150,24 +150,22 @@ said as (
 
 ranked as (
     select
-        said.*,
-        stretches.hour_utc as stretch_from_utc,
-        stretches.next_hour_utc as stretch_to_utc,
+        *,
 {%- for aspect in ('membership', 'description', 'age') %}
         row_number() over (
-            partition by said.drive_id, stretches.hour_utc
+            partition by drive_id, stretch_from_utc
             order by
-                {% if aspect == 'membership' %}said.is_group_guessed asc,
-                case when said.raid_group_id is null then 1 else 0 end asc,
-                {% endif %}{{ source_rank(aspect, 'said.source') }} asc,
-                said.source asc nulls first,
-                said.valid_from desc nulls last,
-                said.collected_at desc nulls last,
-                said.raid_group_id asc,
-                said.slot asc nulls last
+                {% if aspect == 'membership' %}is_group_guessed asc,
+                case when raid_group_id is null then 1 else 0 end asc,
+                {% endif %}{{ source_rank(aspect, 'source') }} asc,
+                source asc nulls first,
+                valid_from desc nulls last,
+                collected_at desc nulls last,
+                raid_group_id asc,
+                slot asc nulls last
         ) as {{ aspect }}_place{{ ',' if not loop.last }}
 {%- endfor %}
-    from {{ periods_of_stretches('said', 'drive_id') }}
+    from stretches
 ),
 
 decided as (
