@@ -553,7 +553,7 @@ FAULTS = {
         "valid_from as seen_at from claims",
         "date_trunc('hour', valid_from) as seen_at from claims",
     ),
-    "one world wide name proves paths": (SERIALS, "from described where is_of_several", "from described where false"),
+    "one world wide name proves paths": (SERIALS, "select drive_id from described)", "select drive_id from described where false)"),
     "serials on several hosts are one drive": (SERIALS, "or (is_of_several_hosts and", "or (false and"),
     "breaks are ignored": ("ingest/reading/spans.py", '(pl.col("is_apart") | pl.col("is_first"))', 'pl.col("is_first")'),
     "a span is its hour": ("ingest/reading/spans.py", "pl.when(~with_start).then(first)", "pl.when(pl.lit(False)).then(first)"),
