@@ -540,7 +540,7 @@ SPANS, NAMES, SERIALS = "macros/spans.sql", "models/intermediate/inventory/int_n
 DISKSTATS, READINGS = "ingest/sources/diskstats.py", "ingest/sources/prometheus/readings.py"
 FAULTS = {
     "of several spans one is chosen": (SPANS, "where coalesce(behind.is_path, true)", "where ordered.place = 1"),
-    "spans that overlap are added": (SPANS, "and better.place < later.place", "and better.place < later.place and false"),
+    "spans that overlap are added": (SPANS, "where better.place < later.place", "where false"),
     "paths are chosen among": (SPANS, "where coalesce(behind.is_path, true)", "where behind.place is null"),
     "devices of one serial are not compared": (SPANS, "where case when is_one_host", "where false and case when is_one_host"),
     "a span in which the name passed is the known drive's": (SPANS, "case when coalesce(passing.is_known, true)", "case when true"),
