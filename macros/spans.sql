@@ -50,62 +50,76 @@ seen as (
 {#- CTEs behind named_spans that add up each drive's spans of a time (`at`: its columns), in `hosts_rows`: a row per drive and time. Spans that follow each
     other add up. Where spans overlap, one counts, which saw most of it; paths to one drive (int_serials) add up as well. Devices of one serial that are no paths,
     or whose counters do not agree over the day, are not one drive: each is named by its device that day, with `shared_serial`.
-    `path_spans` and `part_spans` were added up with the row, `other_spans` gave way to it (counts).
-    described: columns of the relation besides what was measured. -#}
-{% macro summed_spans(at, described=[]) -%}
+    `path_spans` and `part_spans` were added up with the row, `other_spans` gave way to it (counts). has_group: the relation says which RAID group. -#}
+{% macro summed_spans(at, has_group=false) -%}
 {%- set measured = [
     'read_ios', 'write_ios', 'read_latency_us', 'write_latency_us', 'read_blocks', 'write_blocks', 'block_bytes', 'latency_us', 'io_count', 'bytes'
 ] %}
 {%- set observed = 'cast(round(coalesce(coverage, 1.0) * 1e9) as bigint)' %}
 {%- set said = ['coverage', 'min_coverage', 'collected_at', 'source'] %}
+{%- set described = ['raid_group_id', 'declared_kind', 'is_group_guessed'] if has_group else [] %}
+{%- set at = at | join(', ') %}
+{%- set common_hours = hours_between('greatest(one.span_from_utc, other.span_from_utc)', 'least(one.span_to_utc, other.span_to_utc)') %}
+{%- set all_hours = hours_between('least(one.span_from_utc, other.span_from_utc)', 'greatest(one.span_to_utc, other.span_to_utc)') %}
 claimants as (
-    select seen.*, serials.is_one_drive, serials.is_one_drive_of_hosts
+    select
+        seen.*,
+        serials.is_one_drive, serials.is_one_drive_of_hosts,
+        {{ hours_between('seen.span_from_utc', 'seen.span_to_utc') }} as span_hours,
+        coalesce(cast(seen.read_ios + seen.write_ios as double), cast(seen.io_count as double)) as ios,
+        -- what does not count I/Os is compared by its latency
+        coalesce(
+            case
+                when seen.read_ios is not null
+                    then coalesce(seen.read_ios * seen.read_latency_us, 0.0) + coalesce(seen.write_ios * seen.write_latency_us, 0.0)
+            end,
+            seen.io_count * seen.latency_us,
+            seen.latency_us
+        ) as busy_us
     from seen
     inner join {{ ref('int_serials') }} as serials on seen.serial = serials.drive_id
     where seen.host <> '' and seen.drive_id <> seen.serial
 ),
 
--- devices that saw a drive at once, over a day: what each measured of the time that both saw
+-- devices that saw a drive at once, over a day: what each measured of the time that both saw, by spans that have nine tenths of their time in common
 compared as (
     select
-        one.serial, one.day_utc,
-        one.host = other.host as is_one_host,
-        one.is_one_drive, one.is_one_drive_of_hosts,
-        {%- for span in ('one', 'other') %}
-        {%- for measure, value in [('ios', ios_of(span)), ('busy_us', busy_us_of(span))] %}
-        sum(case when {{ are_alike('one', 'other') }} then {{ value }} * ({{ common_hours('one', 'other') }}) / ({{ hours_between(span ~ '.span_from_utc', span ~ '.span_to_utc') }}) end) as {{ span }}_{{ measure }}{{ ',' if not loop.last }}
-        {%- endfor %}{{ ',' if not loop.last }}
+        one.serial, one.day_utc, one.is_one_drive, one.is_one_drive_of_hosts,
+        {%- for span, measure in (('one', 'ios'), ('other', 'ios'), ('one', 'busy_us'), ('other', 'busy_us')) %}
+        sum(
+            case when {{ common_hours }} >= 0.9 * {{ all_hours }} then {{ span }}.{{ measure }} * ({{ common_hours }}) / {{ span }}.span_hours end
+        ) as {{ span }}_{{ measure }},
         {%- endfor %}
+        one.host = other.host as is_one_host
     from claimants as one
-    inner join claimants as other
-        on one.serial = other.serial
-        and {{ are_of_one('one', 'other', at) }}
-        and one.device < other.device
-        and {{ overlap('one', 'other') }}
+    inner join claimants as other using (serial, {{ at }})
+    where one.device < other.device and {{ overlap('one', 'other') }}
     group by one.serial, one.day_utc, one.device, other.device, one.host, other.host, one.is_one_drive, one.is_one_drive_of_hosts
 ),
 
+-- Counters agree, so that they may be one measurement, taken twice, where I/Os and busy time are within 10%, or both devices had fewer than 100 I/Os.
 contested as (
     select distinct serial, day_utc
     from compared
-    where case when is_one_host then not is_one_drive else not (is_one_drive_of_hosts and {{ counters_agree() }}) end
+    where case when is_one_host then not is_one_drive
+            when is_one_drive_of_hosts and one_ios < 100 and other_ios < 100 then false
+            else not (is_one_drive_of_hosts and {{ within_tenth('ios') }} and {{ within_tenth('busy_us') }})
+        end
 ),
 
 named as (
     select
-        *,
-        case when is_contested then drive_id else serial end as named_drive_id,
-        case when is_contested then serial end as shared_serial
-    from (
-        select seen.*, contested.serial is not null and seen.host <> '' and seen.drive_id <> seen.serial as is_contested
-        from seen
-        left join contested on seen.serial = contested.serial and seen.day_utc = contested.day_utc
-        where seen.serial is not null
-    ) as claimed
+        seen.*,
+        case when contested.serial is null then seen.serial else seen.drive_id end as named_drive_id,
+        contested.serial as shared_serial
+    from seen
+    left join contested
+        on seen.serial = contested.serial and seen.day_utc = contested.day_utc and seen.host <> '' and seen.drive_id <> seen.serial
+    where seen.serial is not null
 ),
 
 counted as (
-    select *, count(*) over (partition by named_drive_id, {{ at | join(', ') }}) as span_count
+    select *, count(*) over (partition by named_drive_id, {{ at }}) as span_count
     from named
 ),
 
@@ -114,55 +128,50 @@ ordered as (
     select
         *,
         row_number() over (
-            partition by named_drive_id, {{ at | join(', ') }}
+            partition by named_drive_id, {{ at }}
             order by {{ latency_rank('several', 'host_coverage') }} asc, source asc nulls first, host_coverage desc, host_collected_at desc nulls last, host asc,
                 coalesce(coverage, 1.0) desc, collected_at desc nulls last, drive_id asc, span_from_utc asc
         ) as place
     from (
         select
             *,
-            max(name_coverage) over (partition by named_drive_id, {{ at | join(', ') }}, source, host) as host_coverage,
-            max(collected_at) over (partition by named_drive_id, {{ at | join(', ') }}, source, host) as host_collected_at
+            max(name_coverage) over (partition by named_drive_id, {{ at }}, source, host) as host_coverage,
+            max(collected_at) over (partition by named_drive_id, {{ at }}, source, host) as host_collected_at
         from (
-            select *, cast(sum({{ observed }}) over (partition by named_drive_id, {{ at | join(', ') }}, source, drive_id) as double) / 1e9 as name_coverage
+            select *, cast(sum({{ observed }}) over (partition by named_drive_id, {{ at }}, source, drive_id) as double) / 1e9 as name_coverage
             from counted
             where span_count > 1
         ) as names
     ) as several
 ),
 
--- spans that overlap one of a better place
+-- spans that overlap one of a better place, and whether both are of paths to the drive: devices of one host, seen by one source at once
 behind as (
     select
-        later.named_drive_id, later.{{ at | join(', later.') }}, later.place,
-        min(case when {{ are_paths('better', 'later') }} then 1 else 0 end) = 1 as is_path
+        named_drive_id, {{ at }}, later.place,
+        bool_and(
+            later.host <> '' and later.host = better.host and later.device <> better.device and coalesce(later.source = better.source, false)
+        ) as is_path
     from ordered as later
-    inner join ordered as better
-        on later.named_drive_id = better.named_drive_id
-        and {{ are_of_one('later', 'better', at) }}
-        and better.place < later.place
-        and {{ overlap('later', 'better') }}
-    group by later.named_drive_id, later.{{ at | join(', later.') }}, later.place
+    inner join ordered as better using (named_drive_id, {{ at }})
+    where better.place < later.place and {{ overlap('later', 'better') }}
+    group by named_drive_id, {{ at }}, later.place
 ),
 
 counting as (
     select
         ordered.*,
         coalesce(behind.is_path, false) as is_path,
-        count(*) over (partition by ordered.named_drive_id, ordered.{{ at | join(', ordered.') }}) as counting_count
+        count(*) over (partition by named_drive_id, {{ at }}) as counting_count
     from ordered
-    left join behind
-        on ordered.named_drive_id = behind.named_drive_id
-        and {{ are_of_one('ordered', 'behind', at) }}
-        and ordered.place = behind.place
+    left join behind using (named_drive_id, {{ at }}, place)
     where coalesce(behind.is_path, true)
 ),
 
 hosts_rows as (
     {%- for relation in ('counted where span_count = 1', 'counting where counting_count = 1') %}
     select
-        named_drive_id, shared_serial,
-        {{ (at + described + measured + said) | join(', ') }},
+        named_drive_id, shared_serial, {{ at }}, {{ (described + measured + said) | join(', ') }},
         cast(0 as bigint) as path_spans,
         cast(0 as bigint) as part_spans,
         span_count - 1 as other_spans
@@ -172,16 +181,12 @@ hosts_rows as (
     select
         named_drive_id,
         max(shared_serial) as shared_serial,
-        {{ at | join(',\n        ') }},
-        {%- for column in described %}
-        {%- if column == 'is_group_guessed' %}
-        min(case when is_group_guessed then 1 else 0 end) = 1 as is_group_guessed,
-        {%- elif column == 'raid_group_id' %}
+        {{ at }},
+        {%- if has_group %}
         coalesce(min(case when not is_group_guessed then raid_group_id end), min(raid_group_id)) as raid_group_id,
-        {%- else %}
-        min({{ column }}) as {{ column }},
+        min(declared_kind) as declared_kind,
+        min(case when is_group_guessed then 1 else 0 end) = 1 as is_group_guessed,
         {%- endif %}
-        {%- endfor %}
         {{ sum_where_all('read_ios') }} as read_ios,
         {{ sum_where_all('write_ios') }} as write_ios,
         {{ mean_by_ios('read_latency_us', 'read_ios') }} as read_latency_us,
@@ -202,52 +207,13 @@ hosts_rows as (
         max(span_count) - count(*) as other_spans
     from counting
     where counting_count > 1
-    group by named_drive_id, {{ at | join(', ') }}
+    group by named_drive_id, {{ at }}
 )
-{%- endmacro %}
-
-{#- Whether rows of two relations are of one time, by its columns. -#}
-{% macro are_of_one(one, other, at) -%}
-{% for column in at %}{{ one }}.{{ column }} = {{ other }}.{{ column }}{{ " and " if not loop.last }}{% endfor %}
 {%- endmacro %}
 
 {% macro overlap(one, other) %}{{ one }}.span_from_utc < {{ other }}.span_to_utc and {{ other }}.span_from_utc < {{ one }}.span_to_utc{% endmacro %}
 
-{#- Whether two spans of one drive are of paths to it: devices of one host, seen by one source at once. -#}
-{% macro are_paths(one, other) -%}
-{{ one }}.host <> '' and {{ one }}.host = {{ other }}.host and {{ one }}.device <> {{ other }}.device and {{ one }}.source = {{ other }}.source
-{%- endmacro %}
-
-{% macro common_hours(one, other) -%}
-{{ hours_between('greatest(' ~ one ~ '.span_from_utc, ' ~ other ~ '.span_from_utc)', 'least(' ~ one ~ '.span_to_utc, ' ~ other ~ '.span_to_utc)') }}
-{%- endmacro %}
-
-{#- Whether two spans are of much the same time, so that their counters can be compared: they have nine tenths of the longer one in common. -#}
-{% macro are_alike(one, other) -%}
-{%- set begin, end = 'least(' ~ one ~ '.span_from_utc, ' ~ other ~ '.span_from_utc)', 'greatest(' ~ one ~ '.span_to_utc, ' ~ other ~ '.span_to_utc)' -%}
-{{ common_hours(one, other) }} >= 0.9 * {{ hours_between(begin, end) }}
-{%- endmacro %}
-
-{#- Whether two devices counted the same, so that they may be one measurement, taken twice: I/Os and busy time are within 10%, or both had fewer than
-    100 I/Os. What does not count I/Os agrees in its latency. -#}
-{% macro counters_agree() -%}
-(coalesce(one_ios < 100 and other_ios < 100, false) or ({{ within_tenth('one_ios', 'other_ios') }} and {{ within_tenth('one_busy_us', 'other_busy_us') }}))
-{%- endmacro %}
-
-{% macro ios_of(span) %}coalesce(cast({{ span }}.read_ios + {{ span }}.write_ios as double), cast({{ span }}.io_count as double)){% endmacro %}
-
-{% macro busy_us_of(span) -%}
-coalesce(
-    case
-        when {{ span }}.read_ios is not null
-            then coalesce({{ span }}.read_ios * {{ span }}.read_latency_us, 0.0) + coalesce({{ span }}.write_ios * {{ span }}.write_latency_us, 0.0)
-    end,
-    {{ span }}.io_count * {{ span }}.latency_us,
-    {{ span }}.latency_us
-)
-{%- endmacro %}
-
-{% macro within_tenth(one, other) %}coalesce(abs({{ one }} - {{ other }}) <= 0.1 * greatest({{ one }}, {{ other }}), true){% endmacro %}
+{% macro within_tenth(measure) %}coalesce(abs(one_{{ measure }} - other_{{ measure }}) <= 0.1 * greatest(one_{{ measure }}, other_{{ measure }}), true){% endmacro %}
 
 {#- A sum of counts; what is partly unknown is unknown. -#}
 {% macro sum_where_all(value) %}case when count({{ value }}) = count(*) then cast(sum({{ value }}) as bigint) end{% endmacro %}

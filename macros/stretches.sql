@@ -1,27 +1,46 @@
-{#- CTEs `boundaries` and `stretches`: the stretches of hours, by `key`, between which no period of a relation begins or ends (from_hour_utc,
-    to_hour_utc); the last of a key has no next_hour_utc. is_all_time: also before the first period and after the last. -#}
-{% macro stretches(periods, key, is_all_time=false) -%}
-boundaries as (
-    select {{ key }}, from_hour_utc as hour_utc from {{ periods }} where from_hour_utc < to_hour_utc
-    union
-    select {{ key }}, to_hour_utc as hour_utc from {{ periods }} where from_hour_utc < to_hour_utc
-{%- for time in ('beginning_of_time', 'end_of_time') if is_all_time %}
-    union
-    select {{ key }}, timestamp '{{ var(time) }}' as hour_utc from {{ periods }} where from_hour_utc < to_hour_utc
-{%- endfor %}
-),
-
+{#- CTE `stretches`: each period of a relation cut where one of its key begins or ends (from_hour_utc, to_hour_utc), so that the periods of a key
+    in a stretch hold throughout it (stretch_from_utc, stretch_to_utc). A period without length is in none. -#}
+{% macro stretches(periods, key) -%}
 stretches as (
-    select {{ key }}, hour_utc, lead(hour_utc) over (partition by {{ key }} order by hour_utc) as next_hour_utc
-    from boundaries
+    select
+        {{ periods }}.*,
+        cuts.hour_utc as stretch_from_utc,
+        cuts.next_hour_utc as stretch_to_utc
+    from (
+        select {{ key }}, hour_utc, lead(hour_utc) over (partition by {{ key }} order by hour_utc) as next_hour_utc
+        from (
+            select {{ key }}, from_hour_utc as hour_utc from {{ periods }} where from_hour_utc < to_hour_utc
+            union
+            select {{ key }}, to_hour_utc as hour_utc from {{ periods }} where from_hour_utc < to_hour_utc
+        ) as ends
+    ) as cuts
+    inner join {{ periods }}
+        on cuts.{{ key }} = {{ periods }}.{{ key }}
+        and {{ periods }}.from_hour_utc <= cuts.hour_utc
+        and {{ periods }}.to_hour_utc >= cuts.next_hour_utc
 )
 {%- endmacro %}
 
-{#- The stretches that `stretches` makes of a relation's periods, each with the periods that hold throughout it. -#}
-{% macro periods_of_stretches(periods, key) -%}
-stretches
-    inner join {{ periods }}
-        on stretches.{{ key }} = {{ periods }}.{{ key }}
-        and {{ periods }}.from_hour_utc <= stretches.hour_utc
-        and {{ periods }}.to_hour_utc >= stretches.next_hour_utc
+{#- CTE `joined`: stretches that follow each other without a change of `columns` are one period, with period_no by key. -#}
+{% macro joined_stretches(stretches, key, columns) -%}
+joined as (
+    select {{ key }}, {{ columns | join(', ') }}, period_no, min(stretch_from_utc) as from_hour_utc, max(stretch_to_utc) as to_hour_utc
+    from (
+        select *, sum(is_beginning) over (partition by {{ key }} order by stretch_from_utc) as period_no
+        from (
+            select
+                *,
+                case
+                    when lag(stretch_to_utc) over (partition by {{ key }} order by stretch_from_utc) = stretch_from_utc
+                        {%- for column in columns %}
+                        and ({{ column }} is not distinct from lag({{ column }}) over (partition by {{ key }} order by stretch_from_utc))
+                        {%- endfor %}
+                        then 0
+                    else 1
+                end as is_beginning
+            from {{ stretches }}
+        ) as begun
+    ) as numbered
+    group by {{ key }}, {{ columns | join(', ') }}, period_no
+)
 {%- endmacro %}

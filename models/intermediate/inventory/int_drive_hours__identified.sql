@@ -8,7 +8,7 @@
 ] %}
 with {{ named_spans("(select * from " ~ ref('stg_raw__drive_hours') ~ " where source is not null) as delivered") }},
 
-{{ summed_spans(['hour_utc'], ['raid_group_id', 'declared_kind', 'is_group_guessed']) }}
+{{ summed_spans(['hour_utc'], has_group=true) }}
 
 select
     delivered.hour_utc, delivered.drive_id, delivered.raid_group_id,

@@ -1,48 +1,27 @@
 -- Attributes of a RAID group by inventory: its kind, the commonest known kind of its data drives, and its RAID level. Grain: raid_group_id.
-with moved as (
-    select distinct raid_group_id, drive_id from {{ ref('int_drives__periods') }} where role = 'data' and not is_only
-),
-
--- each data drive votes once in a group it was ever in
-votes as (
-    select raid_group_id, kind from {{ ref('int_drives__periods') }} where role = 'data' and is_only
-    union all
-    select moved.raid_group_id, drives.kind
-    from moved
-    inner join {{ ref('int_drives__periods') }} as drives on moved.drive_id = drives.drive_id and drives.is_latest
-),
-
-kinds as (
+-- Each data drive votes once in a group it was ever in, for the kind that it has by its latest period.
+with kinds as (
     select
-        raid_group_id, kind,
-        row_number() over (partition by raid_group_id order by count(*) desc, kind asc nulls last) as kind_rank
-    from votes
-    where kind is not null
-    group by raid_group_id, kind
-),
-
--- most drives of a group have the same period
-named_levels as (
-    select distinct raid_group_id, raid_level, valid_from, valid_to
-    from {{ ref('int_drives__periods') }}
-    where raid_level is not null
+        periods.raid_group_id, drives.kind,
+        row_number() over (partition by periods.raid_group_id order by count(distinct periods.drive_id) desc, drives.kind asc) as kind_rank
+    from {{ ref('int_drives__periods') }} as periods
+    inner join {{ ref('int_drives__periods') }} as drives on periods.drive_id = drives.drive_id and drives.is_latest
+    where periods.role = 'data' and drives.kind is not null
+    group by periods.raid_group_id, drives.kind
 ),
 
 levels as (
     select
-        raid_group_id, raid_level,
-        row_number() over (
-            partition by raid_group_id
-            order by valid_from desc nulls last, valid_to desc nulls first, raid_level desc nulls last
-        ) as level_rank
-    from named_levels
-),
-
-raid_groups as (
-    select distinct raid_group_id from {{ ref('int_drives__periods') }} where raid_group_id is not null
+        raid_group_id,
+        max_by(
+            raid_level,
+            (coalesce(valid_from, timestamp '{{ var("beginning_of_time") }}'), coalesce(valid_to, timestamp '{{ var("end_of_time") }}'), raid_level)
+        ) filter (where raid_level is not null) as raid_level
+    from {{ ref('int_drives__periods') }}
+    where raid_group_id is not null
+    group by raid_group_id
 )
 
-select raid_groups.raid_group_id, coalesce(kinds.kind, 'unknown') as kind, levels.raid_level
-from raid_groups
-left join kinds on raid_groups.raid_group_id = kinds.raid_group_id and kinds.kind_rank = 1
-left join levels on raid_groups.raid_group_id = levels.raid_group_id and levels.level_rank = 1
+select levels.raid_group_id, coalesce(kinds.kind, 'unknown') as kind, levels.raid_level
+from levels
+left join kinds on levels.raid_group_id = kinds.raid_group_id and kinds.kind_rank = 1
