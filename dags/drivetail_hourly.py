@@ -8,7 +8,7 @@
 | `marts.build` | runs the models over what is new, tests, publishes what is needed within the hour | `drivetail build --no-daily` |
 | `marts.each_day` | when a day is over, makes what looks at weeks and publishes again | `drivetail build` |
 | `marts.complete_weeks` | names the weekly reports that are due; `drivetail_weekly_report` runs on it | `drivetail report --due` |
-| `watch.new_alerts` | notifies of each drive, host or RAID group that has become slow, once | `drivetail alerts --notify` |
+| `watch.new_alerts` | notifies of each drive, host or RAID group that became slow or silent, once | `drivetail alerts --notify` |
 | `watch.hosts` | writes the hosts of open alerts into the file of `[collect]`, if there is one | `drivetail alerts --hosts` |
 | `watch.freshness` | fails when no newer hour has been published for `fresh_hours` | `drivetail status --check` |
 | `watch.metrics` | writes the metrics into the file of `[metrics]`, if there is one | `drivetail metrics --out` |
@@ -176,7 +176,7 @@ def drivetail_hourly() -> None:
             failures = [each.failure for each in deliveries if each.failure is not None]
             if failures:
                 raise AirflowException("; ".join(failures))
-            return sum(each.alert_count for each in deliveries)
+            return sum(each.alert_count + each.silent_count for each in deliveries)
 
         @task(trigger_rule=TriggerRule.ALL_DONE, doc_md="Skipped unless `[collect]` names a file.")
         def hosts() -> list[str]:

@@ -68,7 +68,7 @@ def candidates_table(rows: Sequence[Row]) -> str:
         "decided": "decision",
     }
     rows = [{**row, "where": place(row) or None} for row in rows]
-    since = f"{rows[0]['boundary_utc']:%Y-%m-%d} 00:00 UTC"
+    since = f"{max(row['boundary_utc'] for row in rows):%Y-%m-%d} 00:00 UTC"
     head = f"{counted_noun(len(rows), 'drive')}; what each cost in the 28 days to {since}, and what a swap costs, in tail hours"
     return "\n".join([head, table(rows, known(rows, columns)), "Why", *(f"{named_drive(row)}: {row['verdict_reason']}" for row in rows)])
 

@@ -67,7 +67,8 @@ def _notify(warehouse: Warehouse) -> None:
     deliveries = notify_new_alerts(warehouse, receivers)
     for each in deliveries:
         if each.failure is None:
-            say(f"{each.receiver}: {counted_noun(each.alert_count, 'new alert') if each.alert_count else 'no new alert'}")
+            silent = f", {counted_noun(each.silent_count, 'silent host')}" if each.silent_count else ""
+            say(f"{each.receiver}: {counted_noun(each.alert_count, 'new alert') if each.alert_count else 'no new alert'}{silent}")
     failures = [each.failure for each in deliveries if each.failure is not None]
     if failures:
         raise Failure("\ndrivetail: ".join(failures))

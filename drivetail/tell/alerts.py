@@ -60,10 +60,12 @@ of_groups as (
 select
     alerts.* exclude (cleared_at), drives.kind, drives.model, drives.host, drives.device, drives.enclosure, drives.slot,
     coalesce(drives.is_group_guessed, raid_groups.is_guessed) as is_group_guessed,
+    case when freshness.is_silent then freshness.last_hour_utc end as silent_since,
     list_sort(coalesce(of_groups.drives, parts.drives, [alerts.subject_id])) as drives,
     coalesce(parts.members, []) as members
 from alerts
 left join marts.dim_drives as drives on alerts.subject_type = 'drive' and alerts.subject_id = drives.drive_id
+left join status.fct_drive_freshness as freshness on alerts.subject_type = 'drive' and alerts.subject_id = freshness.drive_id
 left join marts.dim_raid_groups as raid_groups on alerts.subject_type = 'raid_group' and alerts.subject_id = raid_groups.raid_group_id
 left join of_groups on alerts.subject_type = 'raid_group' and alerts.subject_id = of_groups.current_raid_group_id
 left join parts on alerts.alert_id = parts.alert_id
@@ -79,7 +81,8 @@ class Alert:
 
     drives: the drives it is about. members: of an incident of several drives those, each with its place, slow_hours and median_slowdown.
     peers: the other drives of the RAID group in the worst hour (of a chronic drive: in its last one), slowest first (drive_id, latency_us,
-    slowdown). dismissed_by: the decision that mutes it. Latencies in microseconds, instants UTC without zone.
+    slowdown). silent_since: the last row of a drive that went silent. dismissed_by: the decision that mutes it.
+    Latencies in microseconds, instants UTC without zone.
     """
 
     alert_id: str
@@ -109,6 +112,7 @@ class Alert:
     enclosure: str | None
     slot: str | None
     is_group_guessed: bool | None
+    silent_since: datetime | None = None
     drives: Sequence[str] = ()
     members: Sequence[Row] = ()
     peers: Sequence[Row] = ()
@@ -306,6 +310,8 @@ def sentence(alert: Alert) -> str:
         facts.append(
             f"at worst {round(alert.latency_us)} us at {to_minute(alert.worst_hour_utc)} ({beside} {round(alert.median_latency_us)} us)"
         )
+    if alert.silent_since is not None:
+        facts.append(f"it has sent nothing since {to_minute(alert.silent_since)}")
     if alert.subject_type == "drive":
         placed = (("enclosure", alert.enclosure), ("slot", alert.slot if alert.device or not alert.host else None))
         facts += [f"{name} {value}" for name, value in placed if value]
@@ -349,6 +355,7 @@ def render_alerts(alerts: Sequence[Alert], *, with_all: bool = False) -> str:
         "slow hours": "slow_hours",
         "S": ("median_slowdown", lambda value: round(value, 2)),
         "worst S": ("max_slowdown", lambda value: round(value, 2)),
+        "silent since": "silent_since",
         "group": "raid_group_id",
     }
     if with_all:

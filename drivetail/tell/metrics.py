@@ -131,7 +131,14 @@ def _of_freshness(status: Status) -> Iterator[Metric]:
     groups = freshness["lagging_groups"]
     yield from _gauge("raid_groups_lagging", "RAID groups behind the fleet's last hour, those that stopped among them.", groups["count"])
     yield from _gauge("raid_groups_stopped", "RAID groups that stopped reporting.", freshness["stopped_group_count"])
-    yield from _gauge("drives_silent", "Drives of the inventory that are missing in their RAID group.", freshness["silent_drives"]["count"])
+    yield from _gauge(
+        "drives_silent", "Drives without rows while their RAID group, or other hosts, go on.", freshness["silent_drives"]["count"]
+    )
+    help_ = (
+        "How long a host, or some of its drives, has sent nothing while others go on; by RAID group where no host is known. At most 200."
+    )
+    rows = [{**row, "seconds": row["silent_for_hours"] * HOUR.total_seconds()} for row in freshness["silent_hosts"]["rows"]]
+    yield _series("host_silent_seconds", help_, ("host", "raid_group_id"), "seconds", rows)
     help_ = "How far a RAID group is behind the fleet's last hour; only those that are, at most the first 200."
     rows = [{**row, "seconds": None if row["lag_hours"] is None else row["lag_hours"] * HOUR.total_seconds()} for row in groups["rows"]]
     yield _series("raid_group_lag_seconds", help_, ("raid_group_id",), "seconds", rows)

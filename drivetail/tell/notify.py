@@ -19,7 +19,9 @@ from drivetail.console import visible
 from drivetail.service.settings import Receiver
 from drivetail.tell.alerts import Alert, published_alerts, report_once
 from drivetail.tell.findings import find
+from drivetail.tell.silence import report_silence_once, silences, silent_hosts
 from drivetail.tell.watch import slow_drives
+from engine.read import Row
 from engine.warehouse import Warehouse
 from report.words import counted_noun
 
@@ -36,16 +38,17 @@ class NotDelivered(RuntimeError):
 
 @dataclass(frozen=True)
 class Delivery:
-    """Outcome for one receiver: how many it took, or why it took none."""
+    """Outcome for one receiver: how many alerts and silent hosts it took, or why it took none."""
 
     receiver: str
     alert_count: int
+    silent_count: int = 0
     failure: str | None = None
 
 
 def notify_new_alerts(warehouse: Warehouse, receivers: Sequence[Receiver], *, now: datetime | None = None) -> list[Delivery]:
-    """Send each receiver the open alerts that it has not had. One that fails gets them at the next call; the others are not repeated."""
-    published, deliveries = published_alerts(warehouse, now=now), []
+    """Send each receiver the open alerts and the silent hosts that it has not had. One that fails gets them at the next call, it alone."""
+    published, silent, deliveries = published_alerts(warehouse, now=now), silent_hosts(warehouse), []
 
     @cache  # looked up only when a new alert is sent: most hours have none
     def waits() -> dict[str, str | None]:
@@ -56,10 +59,16 @@ def notify_new_alerts(warehouse: Warehouse, receivers: Sequence[Receiver], *, no
         def tell(alerts: list[Alert], receiver: Receiver = receiver) -> None:
             send(receiver, f"drivetail: {counted_noun(len(alerts), 'new alert')}", slow_drives(alerts, waits()))
 
+        def tell_silence(hosts: list[Row], receiver: Receiver = receiver) -> None:
+            send(receiver, f"drivetail: {counted_noun(len(hosts), 'host')} silent", silences(hosts))
+
         try:
-            deliveries.append(Delivery(receiver.name, len(report_once(warehouse, published, tell, receiver=receiver.name))))
+            alerts = report_once(warehouse, published, tell, receiver=receiver.name)
+            deliveries.append(
+                Delivery(receiver.name, len(alerts), len(report_silence_once(warehouse, silent, tell_silence, receiver.name)))
+            )
         except NotDelivered as error:
-            deliveries.append(Delivery(receiver.name, 0, str(error)))
+            deliveries.append(Delivery(receiver.name, 0, failure=str(error)))
     return deliveries
 
 

@@ -124,7 +124,7 @@ def test_the_task_is_red_while_a_receiver_refuses_the_alerts(
 
     warehouse.published.touch()
     name_receivers(warehouse, well="json://localhost/a", down="json://localhost/b")
-    deliveries = [Delivery("well", 2), Delivery("down", 0, "down: did not take the message")]
+    deliveries = [Delivery("well", 2), Delivery("down", 0, failure="down: did not take the message")]
     monkeypatch.setattr("drivetail.tell.notify.notify_new_alerts", lambda of, receivers: deliveries[: len(receivers)])
     with pytest.raises(AirflowException, match=r"^down: did not take the message$"):
         tasks("watch.new_alerts")()

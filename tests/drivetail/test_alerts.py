@@ -135,6 +135,14 @@ def test_a_message_begins_with_host_and_device(settled: Warehouse) -> None:
     assert [record["verdict"] for record in Register(settled.raw, "decisions").read()] == ["watch"]
 
 
+def test_an_alert_of_a_drive_that_went_silent_says_since_when(settled: Warehouse) -> None:
+    with duckdb.connect(str(settled.published)) as connection:
+        connection.execute("update status.fct_drive_freshness set is_silent = true where drive_id = 'd15'")
+    sentences = {alert.subject_id: sentence(alert) for alert in open_alerts(settled)}
+    assert "; it has sent nothing since 2026-01-06 05:00" in sentences["d15"] and "nothing since" not in sentences["v1"]
+    assert "silent since" in drivetail("alerts", "-w", settled.root).stdout
+
+
 @pytest.mark.parametrize(
     ("imbalanced", "known", "said"),
     [

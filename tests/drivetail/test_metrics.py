@@ -93,6 +93,12 @@ def test_a_group_that_stopped_is_named_with_its_lag(written: Samples) -> None:
     assert value(written, "raid_groups_lagging") == 2
 
 
+def test_a_silent_host_is_named_with_its_silence(written: Samples) -> None:
+    # no host is known of s1, which sent one row 29 hours ago
+    assert value(written, "host_silent_seconds", host="", raid_group_id="g2") == (HOURS - 1) * 3600
+    assert len(by_label(written, "host_silent_seconds", "host")) == 1
+
+
 def test_the_slowest_drives_of_the_last_day_are_those_of_the_drive_hours(written: Samples, published: Published) -> None:
     hours = f"select drive_id, max(slowdown) from marts.fct_drive_hours where hour_utc > timestamp '{LAST}' - interval 24 hour"
     found = by_label(written, "drive_slowdown_ratio", "drive_id")

@@ -12,11 +12,13 @@ from email import message_from_bytes
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from drivetail.service import SettingsError
 from drivetail.service.settings import Receiver, load_settings, settings_file
 from drivetail.tell import notify
+from drivetail.tell.silence import silences
 from engine.warehouse import Warehouse
 from ingest.raw.register import Register
 from tests.drivetail.conftest import add_alert, drivetail
@@ -50,20 +52,20 @@ def test_a_failed_receiver_is_retried_and_the_others_are_not(settled: Warehouse,
         dead=f"json://127.0.0.1:{free_port()}/SECRETPATH",
     )
     first = drivetail("alerts", "--notify", "-w", settled.root)
-    assert (first.exit_code, first.stdout) == (1, "well: 2 new alerts\n")
+    assert (first.exit_code, first.stdout) == (1, "well: 2 new alerts, 1 silent host\n")
     lines = first.stderr.splitlines()
     assert [line.split(":")[:2] for line in lines] == [["drivetail", " failing"], ["drivetail", " dead"]]
     assert "error=500" in lines[0] and "onnection error" in lines[1] and "SECRET" not in first.output
     assert len(failing.taken) == 1 + notify.RETRIES
-    ((_, message),) = well.taken
+    (_, message), _ = well.taken
     assert message["title"] == "drivetail: 2 new alerts"
     assert [line.split(":")[0] for line in message["message"].splitlines()] == ["d15", "v1"]
     assert message["type"] == "warning"
 
     failing.status = 200
     second = drivetail("alerts", "--notify", "-w", settled.root)
-    assert (second.exit_code, second.stdout) == (1, "well: no new alert\nfailing: 2 new alerts\n")
-    assert (len(well.taken), len(failing.taken)) == (1, 2 + notify.RETRIES)
+    assert (second.exit_code, second.stdout) == (1, "well: no new alert\nfailing: 2 new alerts, 1 silent host\n")
+    assert (len(well.taken), len(failing.taken)) == (2, 3 + notify.RETRIES)
     assert "SECRET" not in settled.log.read_text() + Register(settled.raw, "alerts").path.read_text()
     # the terminal is asked by itself
     assert "d15" in drivetail("alerts", "--new", "-w", settled.root).stdout
@@ -74,11 +76,38 @@ def test_a_message_asks_for_one_drive_of_a_group_at_a_time(settled: Warehouse, w
     monkeypatch.setattr("drivetail.tell.findings.MANY_DRIVES", 10)
     add_alert(settled, "d14", max_slowdown=9.0)
     name_receivers(settled, well=f"json://127.0.0.1:{well.server_port}/")
-    assert drivetail("alerts", "--notify", "-w", settled.root).stdout == "well: 3 new alerts\n"
-    ((_, message),) = well.taken
+    assert drivetail("alerts", "--notify", "-w", settled.root).stdout == "well: 3 new alerts, 1 silent host\n"
+    (_, message), _ = well.taken
     assert [line for line in message["message"].splitlines() if line.startswith("Wait")] == [
         "Wait before acting on it: d14 of RAID group g1 first: one drive at a time."
     ]
+
+
+def test_a_silent_host_is_reported_once_until_another_of_its_drives_stops(settled: Warehouse, well: Webhook) -> None:
+    def notified(change: str = "drive_id = drive_id") -> str:
+        with duckdb.connect(str(settled.published)) as connection:
+            connection.execute(f"update status.fct_drive_freshness set {change} where drive_id = 'd21'")
+        return str(drivetail("alerts", "--notify", "-w", settled.root).stdout)
+
+    name_receivers(settled, well=f"json://127.0.0.1:{well.server_port}/")
+    assert notified() == "well: 2 new alerts, 1 silent host\n"
+    message = well.taken[1][1]
+    assert message["title"] == "drivetail: 1 host silent"
+    assert message["message"] == "1 of 7 drives of RAID group g2 has sent nothing for 29 h: s1"
+    assert notified() == "well: no new alert\n"
+    assert notified("is_silent = true, silent_for_hours = 3") == "well: no new alert, 1 silent host\n"
+    assert notified("last_hour_utc = last_hour_utc + interval 24 hour") == "well: no new alert\n"
+    assert notified("last_hour_utc = last_hour_utc + interval 1 hour") == "well: no new alert, 1 silent host\n"
+
+
+def test_a_hundred_silent_hosts_are_one_message() -> None:
+    drive = {"drive_id": "S1", "device": "sda"}
+    hosts = [
+        {"host": f"h{n}", "raid_group_id": None, "silent_for_hours": 3, "silent_drives": 1, "host_drives": 1, "drives": [drive]}
+        for n in range(100)
+    ]
+    lines = silences(hosts).splitlines()
+    assert len(lines) == 21 and lines[20] == "and 80 more; `drivetail status` lists them"
 
 
 def test_an_address_comes_from_the_environment(settled: Warehouse, well: Webhook, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +115,7 @@ def test_an_address_comes_from_the_environment(settled: Warehouse, well: Webhook
     missing = drivetail("alerts", "--notify", "-w", settled.root)
     assert missing.exit_code == 1 and "the environment has no DRIVETAIL_PAGER" in missing.stderr
     monkeypatch.setenv("DRIVETAIL_PAGER", f"json://127.0.0.1:{well.server_port}/SECRETPATH")
-    assert drivetail("alerts", "--notify", "-w", settled.root).stdout == "pager: 2 new alerts\n"
+    assert drivetail("alerts", "--notify", "-w", settled.root).stdout == "pager: 2 new alerts, 1 silent host\n"
     assert well.taken[0][0] == "/SECRETPATH"
 
 

@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 from drivetail.ask.status import Status, collect_status, render_status
+from drivetail.ask.status.listings import silence
 from engine.warehouse import Warehouse
 from ingest.raw.store import list_deliveries
 from tests.drivetail.conftest import HEADER, LAST, Published, built, drivetail, hour, row, write_bundle
@@ -87,13 +88,21 @@ def test_contradictions_gaps_and_outcomes(status: Status, published: Published) 
 def test_problems_and_exit_codes(published: Published) -> None:
     plain = drivetail("status", "-w", published.warehouse.root)
     assert plain.exit_code == 0
-    assert plain.output.splitlines()[0].endswith("2 problems")
+    assert plain.output.splitlines()[0].endswith("3 problems")
     for told in ("g3", "9 h", "drive_hours_broken.parquet", "read_latency_us", "'-5'", "m1", "n1", "never reported"):
         assert told in plain.output
     checked = drivetail("status", "--check", "-w", published.warehouse.root)
     assert (checked.exit_code, checked.stdout, checked.stderr.count("\n")) == (1, "", 1)
     assert "1 RAID group stopped reporting: g3 (9 h behind the fleet)" in checked.stderr
+    assert "1 of 7 drives of RAID group g2 has sent nothing for 29 h: s1" in checked.stderr
     assert "drive_hours_broken.parquet could not be read" in checked.stderr
+
+
+def test_a_silent_host_reads_otherwise_than_silent_drives_of_a_host() -> None:
+    drives = [{"drive_id": "S1", "device": "sda"}, {"drive_id": "web2/sdb", "device": "sdb"}]
+    host = {"host": "web2", "raid_group_id": None, "silent_for_hours": 5, "silent_drives": 2, "host_drives": 2, "drives": drives}
+    assert silence(host) == "host web2 has sent nothing for 5 h (2 drives: sda S1, web2/sdb)"
+    assert silence({**host, "host_drives": 8}) == "2 of 8 drives of host web2 have sent nothing for 5 h: sda S1, web2/sdb"
 
 
 def problems(warehouse: Warehouse, of: str, at: datetime | None = None) -> list[str]:

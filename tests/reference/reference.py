@@ -1235,9 +1235,50 @@ def last_hours_of(raid_hours: list[Record]) -> dict[str, datetime]:
     return last_hours
 
 
+def silent_from(fleet: Fleet, raid_hours: list[Record]) -> dict[str, datetime]:
+    """The last row of each drive whose rows are expected to go on: nothing says that it was replaced, unplugged or taken out."""
+    until = max((record["hour_utc"] for record in raid_hours), default=datetime.min)
+    found = {}
+    for drive, hours in fleet.hours_of_drive.items():
+        last = max(hours)
+        if not has_left(fleet, drive, last, until) and (fleet.periods_of.get(drive) or last > until - timedelta(days=7)):
+            found[drive] = last
+    return found
+
+
+def has_left(fleet: Fleet, drive: str, last: datetime, until: datetime) -> bool:
+    """Whether inventory or an event says by `until` that the drive was replaced, taken out or unplugged since its last row; or a spare."""
+    place = fleet.current_group(drive), fleet.attribute(drive, "slot")
+    swaps = [period["valid_from"] or datetime.min for period in fleet.periods if period["drive_id"] != drive and place_of(period) == place]
+    swaps = swaps if place[1] is not None else []
+    for event in fleet.events:
+        if event["event_type"] == "replacement" and (event["drive_id"] == drive or (place[1] is not None and place_of(event) == place)):
+            swaps.append(event["occurred_at"])
+    if any(last <= floor_hour(at) <= until for at in swaps):
+        return True
+    periods = fleet.periods_of.get(drive, [])
+    instants = ((period["valid_from"] or datetime.min, period["valid_to"] or datetime.max) for period in periods)
+    edges = sorted({floor_hour(at) for pair in instants for at in pair})
+    covered = [(since, to) for since, to in pairwise(edges) if since <= until and any(covers(period, since) for period in periods)]
+    if covered:
+        since, to = covered[-1]
+        period = max((period for period in periods if covers(period, since)), key=lambda period: sortable(period["valid_from"]))
+        if period["role"] == "spare" or last <= to <= until:
+            return True
+    plugs = {
+        kind: [event["occurred_at"] for event in fleet.events_of.get(drive, []) if event["event_type"] == kind]
+        for kind in ("unplug", "replug")
+    }
+    return any(floor_hour(at) >= last and at > max(plugs["replug"], default=datetime.min) for at in plugs["unplug"])
+
+
+def place_of(record: Record) -> tuple[str | None, str | None]:
+    return record["raid_group_id"], record["slot"]
+
+
 def acute_alerts(fleet: Fleet, drive_hours: list[Record], raid_hours: list[Record]) -> list[Record]:
     """One per run of a drive's slow hours outside maintenance that has three of them within 24 hours."""
-    last_hours = last_hours_of(raid_hours)
+    last_hours, expected = last_hours_of(raid_hours), silent_from(fleet, raid_hours)
     slow: dict[str, list[Record]] = defaultdict(list)
     for record in sorted(drive_hours, key=lambda record: record["hour_utc"]):
         if (record["judged_slowdown"] or 0) < 2 or is_at_work(fleet, record["raid_group_id"], record["hour_utc"]):
@@ -1247,8 +1288,9 @@ def acute_alerts(fleet: Fleet, drive_hours: list[Record], raid_hours: list[Recor
             slow[record["drive_id"]].append(record | judged)
     result = []
     for drive, records in slow.items():
-        # the hours of its RAID group say that it was quiet, or the next run does
-        known_until = max(last_hours.get(fleet.current_group(drive) or "", datetime.min), records[-1]["hour_utc"])
+        # its hours and those of its RAID group say that it was quiet, or the next run does
+        known_until = min(last_hours.get(fleet.current_group(drive) or "", datetime.min), expected.get(drive, datetime.max))
+        known_until = max(known_until, records[-1]["hour_utc"])
         result += alerts_of("drive", drive, "acute", records, known_until, 1)
     return result
 
@@ -1279,7 +1321,7 @@ def whole_group_alerts(fleet: Fleet, raid_hours: list[Record]) -> list[Record]:
 def chronic_alerts(fleet: Fleet, slowdowns: Slowdowns, raid_hours: list[Record]) -> list[Record]:
     """One per time that a drive was at 1.2 or more in most of its hours of the 28 days that end with a day of its current RAID group, which
     has 24 hours there; from then on until most are below 1.1, or it was seen in less than half of the group's hours."""
-    last_hours = last_hours_of(raid_hours)
+    last_hours, expected = last_hours_of(raid_hours), silent_from(fleet, raid_hours)
     hours_of: dict[str, list[datetime]] = defaultdict(list)
     for record in raid_hours:
         hours_of[record["raid_group_id"]].append(record["hour_utc"])
@@ -1301,6 +1343,8 @@ def chronic_alerts(fleet: Fleet, slowdowns: Slowdowns, raid_hours: list[Record])
                     alert = chronic_alert(drive, group, day)
                     result.append(alert)
                 alert |= {"last_slow_hour_utc": day + 23 * HOUR, "slow_hours": high}
+            elif day > expected.get(drive, datetime.max):  # silent
+                continue
             elif alert is not None and (2 * len(seen) < possible or 2 * doubtful <= len(seen)):
                 alert["cleared_at"] = day + DAY
                 alert = None

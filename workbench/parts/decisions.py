@@ -140,9 +140,9 @@ def plant(folder: Path, seed: int, days: int) -> list[Planted]:
     for path in files:
         rows = pl.read_parquet(path).join(factors, on=["drive_id", "hour_utc"], how="left")
         by = pl.col("factor").fill_null(1.0)
-        load = pl.col("load").fill_null(1.0)
+        share = pl.col("load").fill_null(1.0)
         counts = [
-            pl.when(pl.col(name) > 0).then((pl.col(name) * load).ceil()).otherwise(name).cast(pl.Int64).alias(name)
+            pl.when(pl.col(name) > 0).then((pl.col(name) * share).ceil()).otherwise(name).cast(pl.Int64).alias(name)
             for name in ("read_ios", "write_ios", "read_blocks", "write_blocks")
         ]
         rows = rows.with_columns(pl.col("read_latency_us") * by, pl.col("write_latency_us") * by, *counts).drop("factor", "load")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import duckdb
 
 from drivetail.ask.status.content import HOUR, Status, in_hours, listing
-from drivetail.ask.status.listings import LAGGING, LISTINGS
+from drivetail.ask.status.listings import LAGGING, LISTINGS, SILENT_HOSTS
 from engine.read import QueryError, Row, fetch, publication_of, published_custom, published_thresholds
 from engine.warehouse import Warehouse
 from ingest.raw.store import Delivery, list_deliveries, lost_deliveries
@@ -73,7 +73,8 @@ def _collect_from(status: Status, connection: duckdb.DuckDBPyConnection, deliver
     parts = {name: {key: listing(connection, each.query, each.order) for key, each in part.items()} for name, part in LISTINGS.items()}
     # a fleet without a row is as of now, and no drive in it is late
     stopped = listing(connection, f"{LAGGING.query} and is_stopped", "raid_group_id")["count"]
-    status.freshness = {"last_hour_utc": last or status.at, "stopped_group_count": stopped, **parts["freshness"]}
+    silent = listing(connection, SILENT_HOSTS.query, SILENT_HOSTS.order)
+    status.freshness = {"last_hour_utc": last or status.at, "stopped_group_count": stopped, "silent_hosts": silent, **parts["freshness"]}
     (fewest,) = fetch(connection, "select value from marts.thresholds where name = 'min_group_width'")
     status.inventory = {**parts["inventory"], "fewest_drives": fewest["value"]}
     status.window = {"first_hour_utc": window["first_hour_utc"], "last_hour_utc": last, **_outcomes(connection), **parts["window"]}

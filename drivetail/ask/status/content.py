@@ -35,7 +35,8 @@ class Status:
     - quarantined: listing of deliveries that the gate holds back: number, source, files, quarantined_at, age_hours, reasons, and the
       commands `release` and `drop`.
     - freshness (null without a publication): last_hour_utc of the fleet, lagging_groups, silent_drives, drives_without_inventory:
-      listings; stopped_group_count of the lagging groups have stopped reporting.
+      listings; stopped_group_count of the lagging groups have stopped reporting. silent_hosts: the silent drives that reported before,
+      by host, or by RAID group where no host is known.
     - inventory (null without a publication): contradictions: drives whose rows name another group than inventory; the row wins.
       Of drives that hosts see: unnamed_drives (known by device only in their last hour), unnamed_vdevs (by another name),
       guessed_groups (drives whose group is only their host), disagreements of sources (drive_id, attribute, believed, said); of attribute

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from drivetail.console import Columns
 from engine.read import Row
 from ingest.reading.devices import HIDDEN_PATH, WHOLE_DRIVE
-from report.words import duration, human
+from report.words import counted_noun, duration, human
 
 DRIVE: Columns = {"drive": "drive_id", "RAID group": "raid_group_id"}
 HOURS: Columns = {"first hour": "first_hour_utc", "last hour": "last_hour_utc"}
@@ -54,17 +54,50 @@ LAGGING = Listing(
     about=lambda row: row["last_hour_utc"] is None,
 )
 
+SILENT_HOSTS = Listing(
+    "Hosts that stopped reporting, or some of their drives, while others go on",
+    """
+    select
+        host, case when host is null then raid_group_id end as raid_group_id, min(silent_for_hours) as silent_for_hours,
+        max(place_silent_drives) as silent_drives, max(place_drives) as host_drives, max(last_hour_utc) as last_hour_utc,
+        list({'drive_id': drive_id, 'device': device, 'last_hour_utc': last_hour_utc} order by device, drive_id) as drives
+    from status.fct_drive_freshness where is_silent and last_hour_utc is not null
+    group by host, case when host is null then raid_group_id end
+    """,
+    "silent_drives = host_drives desc, silent_for_hours, host nulls last, raid_group_id",
+    {},
+)
+"""Shown by `silence`; the text lists their drives."""
+
+
+def silence(row: Row) -> str:
+    """A row of SILENT_HOSTS in words: `host web2 has sent nothing for 5 h (all 8 drives)`."""
+    where = f"host {row['host']}" if row["host"] else f"RAID group {row['raid_group_id']}"
+    names = in_short(
+        ", ".join(
+            drive["drive_id"] if "/" in drive["drive_id"] else " ".join(filter(None, (drive["device"], drive["drive_id"])))
+            for drive in row["drives"]
+        )
+    )
+    silent, drives, lasts = row["silent_drives"], row["host_drives"], duration(row["silent_for_hours"])
+    if silent == drives:
+        return f"{where} has sent nothing for {lasts} ({counted_noun(drives, 'drive')}: {names})"
+    return f"{silent} of {counted_noun(drives, 'drive')} of {where} {'has' if silent == 1 else 'have'} sent nothing for {lasts}: {names}"
+
+
 LISTINGS = {
     "freshness": {
         "lagging_groups": LAGGING,
         "silent_drives": Listing(
-            "Drives of the inventory without a row in their RAID group's last {silent_hours:g} h",
+            "Drives that sent nothing for {silent_hours:g} h while their RAID group, or other hosts, went on",
             """
-            select drive_id, raid_group_id, role, last_hour_utc, group_last_hour_utc, lag_hours
+            select
+                drive_id, host, device, slot, raid_group_id, role, last_hour_utc, group_last_hour_utc, lag_hours, silent_for_hours,
+                place_silent_drives, place_drives
             from status.fct_drive_freshness where is_silent
             """,
             "last_hour_utc desc nulls last, drive_id",
-            {**DRIVE, "role": "role", **BEHIND},
+            {"host": "host", **DRIVE, "role": "role", "last hour": "last_hour_utc", "silent for": ("silent_for_hours", duration)},
             above="(without a last hour: it never reported)",
             about=lambda row: row["last_hour_utc"] is None,
         ),

@@ -13,6 +13,7 @@ import duckdb
 from drivetail.ask.status.collect_quarantine import in_short
 from drivetail.ask.status.collect_raw import DELIVERIES, UNBUILT_AFTER
 from drivetail.ask.status.content import HOUR, Status
+from drivetail.ask.status.listings import silence
 from engine.read import fetch
 from ingest.contract.values import COUNTED_KINDS
 from ingest.raw.store import Delivery, lost_sentence
@@ -35,7 +36,7 @@ VALID_WITHIN = timedelta(hours=2)
 """How far the last valid RAID-hour may be behind the hours that are built."""
 
 NAMED = 5
-"""RAID groups that a sentence names; the listing has more."""
+"""RAID groups or hosts that a sentence names; the listing has more."""
 
 
 AHEAD = timedelta(days=1)
@@ -69,6 +70,9 @@ def find_problems(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: li
         names = ", ".join(f"{row['raid_group_id']} ({duration(row['lag_hours'])} behind the fleet)" for row in rows)
         more = f" and {human(stopped - NAMED)} more" if stopped > NAMED else ""
         yield f"{counted_noun(stopped, 'RAID group')} stopped reporting: {names}{more}"
+    if status.freshness and (hosts := status.freshness["silent_hosts"])["count"]:
+        more = f"; and {human(hosts['count'] - NAMED)} more hosts" if hosts["count"] > NAMED else ""
+        yield f"{'; '.join(silence(row) for row in hosts['rows'][:NAMED])}{more}"
     unreadable = [
         row for row in status.unreadable_files["rows"] if not row["is_replaced"] and status.at - row["ingested_at"] < UNREADABLE_FOR
     ]

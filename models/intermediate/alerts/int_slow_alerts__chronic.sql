@@ -2,12 +2,16 @@
 -- Alerts of drives that have become a little slow for good. Grain: drive_id, raised_at.
 with turns as (
     select
-        *,
-        is_chronic and not coalesce(lag(is_chronic) over (partition by drive_id order by day_utc), false) as is_turn
-    from {{ ref('int_drive_days__chronic') }}
-    -- what is usual for a RAID group that has just begun to report is not known
-    where ((is_chronic and window_raid_hours >= {{ var('alert_chronic_raid_hours') }}) or is_well)
-        and drive_id not in (select drive_id from {{ ref('int_drives') }} where is_logical)
+        days.*,
+        days.is_chronic and not coalesce(lag(days.is_chronic) over (partition by days.drive_id order by days.day_utc), false) as is_turn
+    from {{ ref('int_drive_days__chronic') }} as days
+    left join {{ ref('int_drives__standing') }} as standing on days.drive_id = standing.drive_id
+    -- what is usual for a RAID group that has just begun to report is not known, nor is a drive that went silent known to be well
+    where (
+        (days.is_chronic and days.window_raid_hours >= {{ var('alert_chronic_raid_hours') }})
+        or (days.is_well and not coalesce(standing.is_expected and days.day_utc > standing.last_hour_utc, false))
+    )
+        and days.drive_id not in (select drive_id from {{ ref('int_drives') }} where is_logical)
 ),
 
 numbered_turns as (

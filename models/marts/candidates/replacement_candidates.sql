@@ -1,7 +1,16 @@
 {{ config(materialized='view') }}
--- Drives by what to do with each, and why, as of the last midnight; of drives that were slow in the 28 days before. Grain: drive_id.
+-- Drives by what to do with each, and why, as of the last midnight; of drives that were slow in the 28 days before. A drive that went silent keeps the verdict
+-- of the last day that it reported. Grain: drive_id.
 with latest as (
     select max(boundary_utc) as boundary_utc from {{ ref('int_boundaries') }}
+),
+
+silent as (
+    select standing.drive_id, standing.last_hour_utc, boundaries.boundary_utc
+    from {{ ref('int_drives__standing') }} as standing
+    inner join {{ ref('int_boundaries') }} as boundaries
+        on standing.is_expected and boundaries.boundary_utc = cast(date_trunc('day', standing.last_hour_utc) as timestamp) + interval 1 day
+    inner join latest on boundaries.boundary_utc < latest.boundary_utc and boundaries.boundary_utc >= latest.boundary_utc - interval 28 day
 ),
 
 decisions as (
@@ -20,6 +29,7 @@ judged as (
         judged.*,
         decisions.decision, decisions.decided_by, decisions.decided_at,
         drives.host, drives.enclosure, drives.slot, drives.device, drives.capacity_bytes,
+        silent.last_hour_utc as silent_since_utc,
         case
             when judged.pair_ratio > 0 and judged.tail_hours_paired_28d > judged.tail_hours_caused_28d and not judged.is_quiet and not judged.is_shared
                 then case when judged.verdict = 'replace' then 'replace' else 'wait' end
@@ -28,11 +38,13 @@ judged as (
         {{ to_tenths('judged.own_tail_hours_28d / judged.cost_tail_hours') }} as swaps,
         {{ rounded_text('judged.cost_tail_hours', 1) }} as cost
     from {{ ref('int_drive_weeks__judged') }} as judged
-    inner join latest on judged.boundary_utc = latest.boundary_utc
+    cross join latest
+    left join silent on judged.drive_id = silent.drive_id
     left join {{ ref('dim_drives') }} as drives on judged.drive_id = drives.drive_id
     left join decisions on judged.drive_id = decisions.drive_id
     left join {{ ref('int_drives__standing') }} as standing on judged.drive_id = standing.drive_id
     where coalesce(standing.standing, 'data') = 'data'
+        and judged.boundary_utc = coalesce(silent.boundary_utc, latest.boundary_utc)
 ),
 
 worded as (
@@ -94,7 +106,8 @@ select
     ) as bigint) as candidate_rank,
     worded.kind, worded.raid_group_id, worded.host, worded.enclosure, worded.slot, worded.device, worded.model, worded.capacity_bytes,
     worded.own_tail_hours_28d, worded.cost_tail_hours, worded.verdict, worded.replace_rule,
-    worded.why || worded.what_is_missing as verdict_reason,
+    worded.why || worded.what_is_missing
+    || case when worded.silent_since_utc is not null then ' It has sent nothing since ' || cast(cast(worded.silent_since_utc as date) as string) || '.' else '' end as verdict_reason,
     worded.tail_hours_caused_28d, worded.tail_hours_paired_28d, worded.slow_hours_28d, worded.slow_days_14d, worded.slow_hours_3d,
     worded.drive_hours_3d, worded.together_hours_28d, worded.drive_hours_28d, worded.last_slow_hour_utc, worded.decision, worded.decided_by,
     worded.decided_at
