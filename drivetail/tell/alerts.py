@@ -98,6 +98,7 @@ class Alert:
     slow_hours: int
     imbalanced_hours: int
     load_known_hours: int
+    load_ratio: float | None
     drive_count: int
     median_slowdown: float | None
     max_slowdown: float | None
@@ -144,7 +145,8 @@ class Alert:
             known = known if self.load_known_hours else "not known"
             return f"Its load is {known}: compare it first, then reseat the drive and check the cabling"
         hours = f" in {like} of {counted_noun(self.slow_hours, 'slow hour')}" if like < self.slow_hours else ""
-        fault = f"Same load as its peers{hours}, so the drive or its path is at fault"
+        load = round(self.load_ratio or 0, 1) or f"{self.load_ratio:.3f}"
+        fault = f"At {load} times its peers' load{hours}, so the drive or its path is at fault"
         return f"{fault}: reseat it and check the cabling. If it stays slow, replace it"
 
     @property

@@ -119,7 +119,7 @@ def test_a_message_begins_with_host_and_device(settled: Warehouse) -> None:
     (alert,) = [alert for alert in open_alerts(settled) if alert.subject_id == "d15"]
     assert sentence(alert) == (
         "web2 sdd (d15, ST16): 3.2 times its peers since 2026-01-05 12:00 UTC; 3 slow hours; at worst 17250 us at 2026-01-05 12:00 "
-        "(its peers 5450 us); enclosure e1; slot 5; RAID group g1 (guessed: all drives of its host). Same load as its peers, so the "
+        "(its peers 5450 us); enclosure e1; slot 5; RAID group g1 (guessed: all drives of its host). At 1.0 times its peers' load, so the "
         "drive or its path is at fault: reseat it and check the cabling. If it stays slow, replace it"
     )
     assert "web2 sdd  5     e1" in drivetail("alerts", "-w", settled.root).stdout
@@ -146,8 +146,8 @@ def test_an_alert_of_a_drive_that_went_silent_says_since_when(settled: Warehouse
 @pytest.mark.parametrize(
     ("imbalanced", "known", "said"),
     [
-        (0, 9, "Same load as its peers, so"),
-        (1, 8, "Same load as its peers in 7 of 9 slow hours, so"),
+        (0, 9, "At 0.3 times its peers' load, so"),
+        (1, 8, "At 0.3 times its peers' load in 7 of 9 slow hours, so"),
         (3, 7, "Its load is known to be that of its peers in only 4 of 9 slow hours: compare"),
         (0, 0, "Its load is not known: compare"),
         (5, 5, "Look at its workload first: in 5 of 9 slow hours"),
@@ -155,7 +155,7 @@ def test_an_alert_of_a_drive_that_went_silent_says_since_when(settled: Warehouse
 )
 def test_the_check_of_an_alert_claims_no_more_than_is_known_of_the_load(settled: Warehouse, imbalanced: int, known: int, said: str) -> None:
     (alert,) = [alert for alert in open_alerts(settled) if alert.subject_id == "d15"]
-    assert replace(alert, slow_hours=9, imbalanced_hours=imbalanced, load_known_hours=known).check.startswith(said)
+    assert replace(alert, slow_hours=9, imbalanced_hours=imbalanced, load_known_hours=known, load_ratio=0.31).check.startswith(said)
 
 
 def test_an_alert_that_comes_back_is_sent_again_once(settled: Warehouse) -> None:

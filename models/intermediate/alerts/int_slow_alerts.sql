@@ -30,7 +30,7 @@ together as (
 
 select
     alert_id, subject_type, subject_id, reason, raid_group_id, raised_at, cleared_at, episode_count, reopened_at, first_slow_hour_utc,
-    last_slow_hour_utc, slow_hours, imbalanced_hours, load_known_hours,
+    last_slow_hour_utc, slow_hours, imbalanced_hours, load_known_hours, load_ratio,
     cast(drive_count as bigint) as drive_count,
     median_slowdown, max_slowdown, worst_hour_utc, latency_us, median_latency_us, part_of, peer_kind, max_latency_us, floor_us, held_back_by
 from alone
@@ -41,7 +41,9 @@ select
     place_id as subject_id,
     'together' as reason,
     raid_group_id, raised_at, cleared_at, episode_count, reopened_at, first_slow_hour_utc, last_slow_hour_utc, slow_hours, imbalanced_hours,
-    load_known_hours, drive_count,
+    load_known_hours,
+    cast(null as double) as load_ratio,
+    drive_count,
     cast(null as double) as median_slowdown,
     max_slowdown,
     cast(null as timestamp) as worst_hour_utc,
@@ -66,6 +68,7 @@ select
     cast(slow_hours as bigint) as slow_hours,
     cast(0 as bigint) as imbalanced_hours,
     cast(0 as bigint) as load_known_hours,
+    cast(null as double) as load_ratio,
     cast(1 as bigint) as drive_count,
     cast(null as double) as median_slowdown,
     cast(null as double) as max_slowdown,

@@ -37,7 +37,7 @@ slow_drive_hours as (
         drive_id as subject_id,
         raid_group_id, hour_utc, latency_us, median_latency_us, slowdown,
         coalesce(rate_imbalance >= {{ var('imbalanced') }} or size_imbalance >= {{ var('imbalanced') }}, false) as is_imbalanced,
-        rate_imbalance is not null as is_load_known
+        rate_imbalance
     from {{ ref('int_drive_hours__judged') }}
 ),
 
@@ -83,7 +83,7 @@ slow_group_hours as (
         group_hours.usual_median_latency_us as median_latency_us,
         group_hours.median_latency_us / group_hours.usual_median_latency_us as slowdown,
         false as is_imbalanced,
-        false as is_load_known
+        cast(null as double) as rate_imbalance
     from group_hours
     where group_hours.median_latency_us / group_hours.usual_median_latency_us >= {{ var('group_slowdown') }}
         and group_hours.hour_utc > group_hours.last_hour_utc - interval {{ var('alert_group_days') }} day

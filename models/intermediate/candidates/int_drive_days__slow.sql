@@ -2,7 +2,7 @@
 -- Slow hours of evidence of each drive and day, and whose they were. Grain: drive_id, day_utc.
 with begun as (
     select
-        drive_id, raid_group_id, hour_utc, day_utc,
+        drive_id, raid_group_id, hour_utc, day_utc, rate_imbalance,
         case
             when coalesce(
                 {{ hour_index('hour_utc') }} - {{ hour_index('lag(hour_utc) over (partition by drive_id order by hour_utc)') }},
@@ -15,7 +15,7 @@ with begun as (
 
 slow_hours as (
     select
-        drive_id, raid_group_id, hour_utc, day_utc,
+        drive_id, raid_group_id, hour_utc, day_utc, rate_imbalance,
         max(began_at) over (partition by drive_id order by hour_utc rows between unbounded preceding and current row) as spell_began_at,
         count(*) over (partition by raid_group_id, hour_utc) as slow_drives
     from begun
@@ -65,7 +65,7 @@ together as (
 
 judged as (
     select
-        slow_hours.drive_id, slow_hours.day_utc, slow_hours.hour_utc,
+        slow_hours.drive_id, slow_hours.day_utc, slow_hours.hour_utc, slow_hours.rate_imbalance,
         together.hour_utc is not null as is_together,
         -- where too few drives are left to judge the hour without it, it is the drive's if no other was slow
         case
@@ -85,6 +85,7 @@ select
     {{ counted('is_together') }} as together_hours,
     {{ counted('is_caused') }} as tail_hours_caused,
     {{ counted('is_paired') }} as tail_hours_paired,
+    {{ median_of_group('rate_imbalance') }} as load_ratio,
     max(hour_utc) as last_slow_hour_utc
 from judged
 group by drive_id, day_utc

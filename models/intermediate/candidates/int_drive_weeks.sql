@@ -9,6 +9,7 @@ with slow as (
         cast(sum(days.tail_hours_paired) as bigint) as tail_hours_paired_28d,
         count(case when days.day_utc >= cast(boundaries.boundary_utc - interval 14 day as date) then 1 end) as slow_days_14d,
         cast(coalesce(sum(case when days.day_utc >= cast(boundaries.boundary_utc - interval 3 day as date) then days.slow_hours end), 0) as bigint) as slow_hours_3d,
+        {{ median_of_group('days.load_ratio') }} as load_ratio,
         max(days.last_slow_hour_utc) as last_slow_hour_utc
     from {{ ref('int_drive_days__slow') }} as days
     inner join {{ ref('int_boundaries') }} as boundaries
@@ -42,7 +43,7 @@ select
     described.model,
     observed.drive_hours_28d, observed.observed_days_28d, observed.drive_hours_3d,
     slow.slow_hours_28d, slow.slow_days_14d, slow.slow_hours_3d, slow.together_hours_28d, slow.tail_hours_caused_28d,
-    slow.tail_hours_paired_28d, slow.last_slow_hour_utc
+    slow.tail_hours_paired_28d, slow.last_slow_hour_utc, slow.load_ratio
 from slow
 inner join observed on slow.drive_id = observed.drive_id and slow.boundary_utc = observed.boundary_utc
 -- as inventory stood in the last hour before the boundary

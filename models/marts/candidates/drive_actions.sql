@@ -72,7 +72,7 @@ joined as (
         alerts.first_slow_hour_utc as alert_since_utc,
         alerts.raised_at,
         alerts.slow_hours as alert_slow_hours,
-        alerts.imbalanced_hours, alerts.load_known_hours,
+        alerts.imbalanced_hours, alerts.load_known_hours, alerts.load_ratio,
         alerts.load_known_hours - alerts.imbalanced_hours as like_hours,
         alerts.median_slowdown, alerts.shared_type, alerts.shared_id, alerts.shared_drive_count,
         past_alerts.last_cleared_at,
@@ -171,7 +171,7 @@ worded as (
                                     else 'not known'
                                 end
                                 || ': compare it first, then reseat the drive and check the cabling.'
-                        else 'Same load as its peers'
+                        else 'At ' || {{ load_text('load_ratio') }} || ' times its peers'' load'
                             || case when like_hours < alert_slow_hours then ' in ' || cast(like_hours as string) || ' of them' else '' end
                             || ', so the drive or its path is at fault: reseat it and check the cabling.'
                     end
