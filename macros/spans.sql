@@ -16,16 +16,16 @@ spans as (
 -- few names ever pass from one drive to another
 passing as (
     select
-        spans.drive_id, spans.span_from_utc, spans.span_to_utc,
+        spans.drive_id, spans.source, spans.span_from_utc, spans.span_to_utc,
         min(names.drive_id) as serial,
         count(distinct names.drive_id) = 1 and count(names.drive_id) = count(*) as is_known
-    from (select distinct drive_id, span_from_utc, span_to_utc from spans where source is not null) as spans
+    from (select distinct drive_id, source, span_from_utc, span_to_utc from spans where source is not null) as spans
     inner join {{ ref('int_names') }} as names
         on spans.drive_id = names.alias
         and names.is_only is not true
         and names.from_utc < spans.span_to_utc
         and names.to_utc > spans.span_from_utc
-    group by spans.drive_id, spans.span_from_utc, spans.span_to_utc
+    group by spans.drive_id, spans.source, spans.span_from_utc, spans.span_to_utc
 ),
 
 seen as (
@@ -33,17 +33,13 @@ seen as (
         spans.*,
         case when coalesce(passing.is_known, true) then coalesce(names.drive_id, passing.serial, spans.drive_id) end as serial
     from spans
+    left join passing using (drive_id, source, span_from_utc, span_to_utc)
     left join {{ ref('int_names') }} as names
         on spans.source is not null
         and spans.drive_id = names.alias
         and names.is_only
         and names.from_utc < spans.span_to_utc
         and names.to_utc > spans.span_from_utc
-    left join passing
-        on spans.source is not null
-        and spans.drive_id = passing.drive_id
-        and spans.span_from_utc = passing.span_from_utc
-        and spans.span_to_utc = passing.span_to_utc
 )
 {%- endmacro %}
 

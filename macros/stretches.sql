@@ -31,14 +31,13 @@ joined as (
             select
                 *,
                 case
-                    when lag(stretch_to_utc) over (partition by {{ key }} order by stretch_from_utc) = stretch_from_utc
-                        {%- for column in columns %}
-                        and ({{ column }} is not distinct from lag({{ column }}) over (partition by {{ key }} order by stretch_from_utc))
-                        {%- endfor %}
+                    when lag(stretch_to_utc) over stretch_before = stretch_from_utc
+                        and (lag(({{ columns | join(', ') }})) over stretch_before is not distinct from ({{ columns | join(', ') }}))
                         then 0
                     else 1
                 end as is_beginning
             from {{ stretches }}
+            window stretch_before as (partition by {{ key }} order by stretch_from_utc)
         ) as begun
     ) as numbered
     group by {{ key }}, {{ columns | join(', ') }}, period_no

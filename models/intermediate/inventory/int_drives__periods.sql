@@ -109,6 +109,7 @@ named as (
         end as deployed_on,
         source, valid_from, valid_to, collected_at,
         source is not null and is_group_guessed as is_group_guessed,
+        coalesce(source = 'mapping' and raid_group_id is not null, false) as is_mapped,
         max(case when source is not null then 1 else 0 end) over (partition by bearer) = 1 as is_seen_from_hosts,
         borne_from_hour_utc as from_hour_utc,
         borne_to_hour_utc as to_hour_utc
@@ -158,7 +159,7 @@ decided as (
         min_by(deployed_on, age_place) filter (where deployed_on is not null) as deployed_on,
         min_by(coalesce(source, 'bundle'), age_place) filter (where deployed_on is not null) as deployed_on_source,
         coalesce(max(case when membership_place = 1 and is_group_guessed then 1 end), 0) = 1 as is_group_guessed,
-        coalesce(max(case when membership_place = 1 and source = 'mapping' and raid_group_id is not null then 1 end), 0) = 1 as is_mapped
+        coalesce(max(case when membership_place = 1 and is_mapped then 1 end), 0) = 1 as is_mapped
     from ranked
     group by drive_id, stretch_from_utc, stretch_to_utc
 ),
@@ -166,24 +167,16 @@ decided as (
 -- a look that finds what the look before found begins no period
 {{ joined_stretches('decided', 'drive_id', membership + description + ['deployed_on', 'deployed_on_source', 'is_group_guessed', 'is_mapped']) }},
 
--- a drive whose role nobody states serves data
 periods as (
     select
-        drive_id, {{ without_role | join(', ') }},
-        coalesce(role, 'data') as role,
-        deployed_on,
+        drive_id, {{ (membership + description) | join(', ') }}, deployed_on,
         cast(null as string) as deployed_on_source,
-        valid_from, valid_to,
-        false as is_group_guessed,
-        false as is_mapped,
-        from_hour_utc, to_hour_utc
+        valid_from, valid_to, is_group_guessed, is_mapped, from_hour_utc, to_hour_utc
     from named
     where not is_seen_from_hosts
     union all
     select
-        drive_id, {{ without_role | join(', ') }},
-        coalesce(role, 'data') as role,
-        deployed_on, deployed_on_source,
+        drive_id, {{ (membership + description) | join(', ') }}, deployed_on, deployed_on_source,
         nullif(from_hour_utc, timestamp '{{ var("beginning_of_time") }}') as valid_from,
         nullif(to_hour_utc, timestamp '{{ var("end_of_time") }}') as valid_to,
         is_group_guessed, is_mapped, from_hour_utc, to_hour_utc
@@ -192,11 +185,14 @@ periods as (
 
 dated as (
     select
-        *,
+        drive_id, {{ without_role | join(', ') }}, deployed_on, deployed_on_source, valid_from, valid_to, is_group_guessed, is_mapped,
+        from_hour_utc, to_hour_utc,
+        -- a drive whose role nobody states serves data
+        coalesce(role, 'data') as role,
         count(*) over (partition by drive_id) = 1 as is_only,
         row_number() over latest_first = 1 as is_latest,
         first_value({{ peer_kind('kind', 'interface', 'drive_id') }}) over latest_first as peer_kind,
-        min(case when role = 'data' then from_hour_utc end) over (partition by raid_group_id) as group_from_hour_utc
+        min(case when coalesce(role, 'data') = 'data' then from_hour_utc end) over (partition by raid_group_id) as group_from_hour_utc
     from periods
     window latest_first as (partition by drive_id order by valid_from desc nulls last, valid_to desc nulls first)
 ),
