@@ -137,7 +137,7 @@ def test_detectors_are_held_against_the_verified_drives(connection: duckdb.DuckD
     scores = {detector: rest for detector, *rest in connection.execute(query).fetchall()}
     assert scores["chronic"] == [34, 0, 0, 1.0, 1.0, 1.0]
     assert scores["slow_2x"] == [3, 0, 31, 1.0, 3 / 34, 6 / 37]
-    # what else docs/detectors.md tells: found and false alarms
+    # what else README.md and docs/detectors.md tell: found and false alarms
     assert {detector: tuple(counts[:2]) for detector, counts in scores.items() if detector not in ("chronic", "slow_2x")} == {
         "slow_1_5x": (18, 0),
         "mean_3_sigma": (18, 2),
@@ -147,6 +147,9 @@ def test_detectors_are_held_against_the_verified_drives(connection: duckdb.DuckD
         "zfs_sit_out": (0, 0),
         "ceph_mad": (0, 0),
         "own_history": (0, 0),
+        "grafana_dbscan": (16, 0),
+        "grafana_mad": (34, 130),
+        "datadog_mad": (34, 70),
     }
 
 

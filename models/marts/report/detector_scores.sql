@@ -1,6 +1,10 @@
 -- How well each detector separates the drives labelled slow from those labelled healthy. Grain: detector.
 with detectors as (
     {{ detectors() }}
+{%- for monitor in var('outlier_monitors') %}
+    union all
+    select '{{ monitor }}' as detector, false as is_of_samples
+{%- endfor %}
 ),
 
 seen as (
@@ -13,9 +17,9 @@ seen as (
 ),
 
 flagged as (
-    select distinct detector, drive_id
-    from {{ ref('int_detector_verdicts') }}
-    where is_flagged
+    select detector, drive_id from {{ ref('int_detector_verdicts') }} where is_flagged
+    union
+    select detector, drive_id from {{ ref('int_drive_days__monitored') }} where is_flagged
 ),
 
 -- a detector without a labelled drive still has a row, for its counts of 0
