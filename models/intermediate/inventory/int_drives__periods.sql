@@ -188,6 +188,7 @@ decided as (
         min_by(coalesce(source, 'bundle'), age_place) filter (where deployed_on is not null) as deployed_on_source,
         coalesce(max(case when membership_place = 1 and is_group_guessed then 1 end), 0) = 1 as is_group_guessed,
         coalesce(max(case when membership_place = 1 and source = 'mapping' and raid_group_id is not null then 1 end), 0) = 1 as is_mapped,
+        coalesce(max(case when membership_place = 1 and source is null then 1 end), 0) = 1 as is_named_by_array,
         stretch_from_utc as from_hour_utc,
         stretch_to_utc as to_hour_utc
     from ranked
@@ -232,6 +233,7 @@ periods as (
         valid_from, valid_to,
         false as is_group_guessed,
         false as is_mapped,
+        true as is_named_by_array,
         from_hour_utc, to_hour_utc
     from live
     where source is null and not exists (select 1 from decided where decided.drive_id = live.drive_id)
@@ -245,7 +247,7 @@ periods as (
         deployed_on, deployed_on_source,
         nullif(from_hour_utc, timestamp '{{ var("beginning_of_time") }}') as valid_from,
         nullif(period_to_hour_utc, timestamp '{{ var("end_of_time") }}') as valid_to,
-        is_group_guessed, is_mapped, from_hour_utc,
+        is_group_guessed, is_mapped, is_named_by_array, from_hour_utc,
         period_to_hour_utc as to_hour_utc
     from ended
     where is_beginning = 1
@@ -307,6 +309,7 @@ select
     dated.{{ name }},
 {%- endfor %}
     dated.deployed_on, dated.deployed_on_source, dated.valid_from, dated.valid_to, dated.is_group_guessed, dated.is_mapped,
+    dated.is_named_by_array,
     dated.from_hour_utc, dated.to_hour_utc, dated.is_only, dated.is_latest
 from dated
 inner join kinds on dated.drive_id = kinds.drive_id
