@@ -23,9 +23,10 @@ READ = {
     "causes": "select * from marts.fct_interval_causes",
     "publication": "select * from marts.publication",
     "standing": "select * from intermediate.int_drives__standing",
-    "slow": "select drive_id, raid_group_id, hour_utc from marts.fct_drive_hours where is_slow",
 }
-"""Its inputs, by name, beside `places`: rows of int_drives__places, which no publication has."""
+"""Its inputs, by name, beside `slow`, `places` and `members`, which no publication has: rows of int_drive_hours__evidence,
+int_drives__places and int_drives__described.
+"""
 
 HOUR = timedelta(hours=1)
 
@@ -40,30 +41,51 @@ def day(instant: datetime) -> str:
     return str(instant.date())
 
 
-def shared_places(given: dict[str, list[Row]], since: datetime) -> dict[str, tuple[str, str]]:
-    """The narrowest place with whose other drives a drive shared most of its slow hours, where two drives at least have the same."""
-    of_drive: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    for row in given["places"]:
-        of_drive[row["drive_id"]].append((row["place_type"], row["place_id"]))
-    slow = [row for row in given["slow"] if row["hour_utc"] > since]
-    drives_at: dict[tuple[str, str, datetime], set[str]] = defaultdict(set)
+def is_array(group: str, hour: datetime, members: list[Row]) -> bool:
+    """Whether a RAID group shares a cable: unless all its drives are only taken to be in it, or they were on several hosts in that hour
+    and the array itself names none of them.
+    """
+    then = [row for row in members if row["raid_group_id"] == group and row["since_hour_utc"] <= hour < row["to_hour_utc"]]
+    hosts = {row["host"] for row in then} - {None}
+    if then and all(row["is_group_guessed"] for row in then):
+        return False
+    return len(hosts) < 2 or any(row["is_named_by_array"] for row in then)
+
+
+def places_of(slow: list[Row], places: list[Row], members: list[Row]) -> dict[tuple[str, str], dict[str, set[datetime]]]:
+    """Every enclosure, host and array, with the hours in which each of its drives was slow there."""
+    found: dict[tuple[str, str], dict[str, set[datetime]]] = defaultdict(lambda: defaultdict(set))
     for row in slow:
-        for kind, place in [*of_drive[row["drive_id"]], ("RAID group", row["raid_group_id"])]:
-            drives_at[kind, place, row["hour_utc"]].add(row["drive_id"])
-    hours = Counter(row["drive_id"] for row in slow)
-    shared: Counter[tuple[str, str, str]] = Counter()
-    for (kind, place, _), drives in drives_at.items():
-        if len(drives) > 1:
-            shared.update((drive, kind, place) for drive in drives)
-    found: dict[str, tuple[str, str]] = {}
-    for drive in hours:
-        most = [(kind, place) for (one, kind, place), count in shared.items() if one == drive and 2 * count > hours[drive]]
-        # of several RAID groups that of most hours
-        most.sort(key=lambda at: (["enclosure", "RAID group", "host"].index(at[0]), -shared[drive, at[0], at[1]], at[1]))
-        if most:
-            found[drive] = most[0]
-    many = Counter(found.values())
-    return {drive: at for drive, at in found.items() if many[at] > 1}
+        drive, hour, group = row["drive_id"], row["hour_utc"], row["raid_group_id"]
+        for place in places:
+            if place["drive_id"] == drive and place["from_hour_utc"] <= hour < place["to_hour_utc"]:
+                found[place["place_type"], place["place_id"]][drive].add(hour)
+        if is_array(group, hour, members):
+            found["raid_group", group][drive].add(hour)
+    return found
+
+
+def with_others(drive: str, hours: dict[str, set[datetime]]) -> set[datetime]:
+    """Slow hours of a drive in which another of the drives was slow."""
+    return {hour for hour in hours[drive] if any(hour in own for other, own in hours.items() if other != drive)}
+
+
+def incidents(slow: list[Row], places: list[Row], members: list[Row]) -> dict[str, tuple[str, str, int]]:
+    """The place of the incident of each drive that is in one, and its shared hours.
+
+    An incident is drives of one place, each of which was slow with another of them in more than half of its slow hours. So a drive
+    that was not is taken away, and the others are looked at as if it were not there, until none is. A drive has its narrowest place.
+    """
+    slow_hours = Counter(row["drive_id"] for row in slow)
+    of_drive: dict[str, list[tuple[int, int, str, str]]] = defaultdict(list)
+    for (kind, place), hours in places_of(slow, places, members).items():
+        together = dict(hours)
+        while alone := [drive for drive in together if 2 * len(with_others(drive, together)) <= slow_hours[drive]]:
+            together = {drive: own for drive, own in together.items() if drive not in alone}
+        for drive in together:
+            narrowness = ["enclosure", "raid_group", "host"].index(kind)
+            of_drive[drive].append((narrowness, -len(with_others(drive, together)), place, kind))
+    return {drive: (best[3], best[2], -best[1]) for drive, best in ((drive, min(all_)) for drive, all_ in of_drive.items())}
 
 
 def cause_of(intervals: list[Row], rank: dict[str, int]) -> str | None:
@@ -95,7 +117,8 @@ def drive_actions(given: dict[str, list[Row]]) -> list[Row]:
     costly = {drive for drive, row in costs.items() if row["cost_rank"] <= COSTLIEST and row["tail_hours"] > 0}
     listed = {drive for drive, row in candidates.items() if row["verdict"] != "leave"} | set(latest) | costly
     listed |= {drive for drive, row in decided.items() if row["state"] == "pending"}
-    places = shared_places(given, since)
+    recent = [row for row in given["slow"] if row["hour_utc"] > since]
+    places = {drive: (kind, place) for drive, (kind, place, _) in incidents(recent, given["places"], given["members"]).items()}
     with (Path(__file__).parents[2] / "seeds" / "cause_rules.csv").open() as rules:
         rank = {row["cause"]: int(row["cause_rank"]) for row in csv.DictReader(rules)}
     rows = []

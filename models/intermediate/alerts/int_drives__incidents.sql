@@ -1,54 +1,54 @@
 {{ config(meta={'made': 'each_build'}) }}
--- Drives of one place that were slow in the same hours of the last four weeks: one incident. Grain: drive_id.
-with slow_hours as (
-    select slow.drive_id, slow.raid_group_id, slow.hour_utc
-    from {{ ref('int_drive_hours__slow') }} as slow
+{%- set looks = 4 %}{#- what a drive shares only with drives that are left out does not count, so the others are looked at again, this many times in all -#}
+-- Incidents of the last four weeks: drives of one place, each of which shared most of its slow hours with others of them. Grain: drive_id.
+with slow_counts as (
+    select slow.drive_id, count(*) as slow_hours
+    from {{ ref('int_drive_hours__evidence') }} as slow
     inner join {{ ref('stg_raw__publication') }} as publication on slow.hour_utc > publication.last_hour_utc - interval 28 day
-    where slow.is_slow
+    group by slow.drive_id
 ),
 
-slow_counts as (
-    select drive_id, count(*) as slow_hours from slow_hours
-    group by drive_id
+crowds_1 as (
+    select together.drive_id, together.place_type, together.place_id, together.hour_utc, together.drive_count
+    from {{ ref('int_drive_hours__together') }} as together
+    inner join {{ ref('stg_raw__publication') }} as publication on together.hour_utc > publication.last_hour_utc - interval 28 day
 ),
-
-slow_places as (
-    select slow_hours.drive_id, slow_hours.hour_utc, places.place_type, places.place_id
-    from slow_hours
-    inner join {{ ref('int_drives__places') }} as places on slow_hours.drive_id = places.drive_id
-    union all
-    select drive_id, hour_utc, 'RAID group' as place_type, raid_group_id as place_id from slow_hours
+{% for look in range(1, looks + 1) %}
+shared_{{ look }} as (
+    select crowds.drive_id, crowds.place_type, crowds.place_id, slow_counts.slow_hours, count(*) as shared_hours
+    from crowds_{{ look }} as crowds
+    inner join slow_counts on crowds.drive_id = slow_counts.drive_id
+    where crowds.drive_count >= 2
+    group by crowds.drive_id, crowds.place_type, crowds.place_id, slow_counts.slow_hours
+    having 2 * count(*) > slow_counts.slow_hours
 ),
-
-shared as (
-    select drive_id, place_type, place_id, count(*) as shared_hours
-    from (
-        select *, count(*) over (partition by place_type, place_id, hour_utc) as drive_count
-        from slow_places
-    ) as crowds
-    where drive_count >= 2
-    group by drive_id, place_type, place_id
+{% if not loop.last %}
+crowds_{{ look + 1 }} as (
+    select crowds.drive_id, crowds.place_type, crowds.place_id, crowds.hour_utc,
+        count(*) over (partition by crowds.place_type, crowds.place_id, crowds.hour_utc) as drive_count
+    from crowds_1 as crowds
+    inner join shared_{{ look }} as shared
+        on crowds.drive_id = shared.drive_id and crowds.place_type = shared.place_type and crowds.place_id = shared.place_id
 ),
-
-mostly_shared as (
-    select
-        shared.*,
-        slow_counts.slow_hours,
-        row_number() over (
-            partition by shared.drive_id
-            order by case shared.place_type when 'enclosure' then 1 when 'RAID group' then 2 else 3 end asc, shared.shared_hours desc, shared.place_id asc
-        ) as place
-    from shared
-    inner join slow_counts on shared.drive_id = slow_counts.drive_id
-    where 2 * shared.shared_hours > slow_counts.slow_hours
-),
-
+{% endif %}
+{%- endfor %}
 counted as (
     select *, count(*) over (partition by place_type, place_id) as drive_count
-    from mostly_shared
-    where place = 1
+    from shared_{{ looks }}
+),
+
+-- the narrowest place of those that have an incident
+ranked as (
+    select
+        *,
+        row_number() over (
+            partition by drive_id
+            order by case place_type when 'enclosure' then 1 when 'raid_group' then 2 else 3 end asc, shared_hours desc, place_id asc
+        ) as place
+    from counted
+    where drive_count >= 2
 )
 
 select drive_id, place_type, place_id, drive_count, shared_hours, slow_hours
-from counted
-where drive_count >= 2
+from ranked
+where place = 1

@@ -10,8 +10,9 @@ with by_place as (
     from {{ ref('int_slow_alerts__raised') }} as raised
     inner join {{ ref('int_slow_alerts__episodes') }} as episodes
         on raised.subject_type = episodes.subject_type and raised.subject_id = episodes.subject_id and raised.alert_number = episodes.alert_number
-    inner join {{ ref('int_drives__places') }} as places on raised.subject_type = 'drive' and raised.subject_id = places.drive_id
-    where raised.held_back_by is null
+    inner join {{ ref('int_drive_hours__together') }} as places
+        on raised.subject_id = places.drive_id and episodes.first_slow_hour_utc = places.hour_utc
+    where raised.subject_type = 'drive' and raised.held_back_by is null and places.place_type <> 'raid_group'
 ),
 
 crowded as ({{ raised_together('by_place') }}),

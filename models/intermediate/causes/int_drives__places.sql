@@ -1,7 +1,7 @@
 {{ config(meta={'made': 'each_build'}) }}
 -- The places that drives share faults with, each by a name that is no other's: host and enclosure, where inventory names them.
 -- Names of enclosures repeat from host to host: controllers count theirs from 0 or 252. One that several hosts of a known site name is one
--- that they share, unless two of them had drives in the same slot of it at the same time. Grain: drive_id, place_type.
+-- that they share, unless two of them had drives in the same slot of it at the same time. Grain: drive_id, place_type, from_hour_utc.
 with named_by_several as (
     select site, enclosure
     from {{ ref('int_drives') }}
@@ -34,20 +34,33 @@ shared_enclosures as (
     from slot_turns
     group by site, enclosure
     having count(case when is_taken and slot is not null then 1 end) = 0
+),
+
+described as (
+    select drive_id, host, enclosure, site, since_hour_utc as from_hour_utc, to_hour_utc
+    from {{ ref('int_drives__described') }}
+    union all
+    select
+        drive_id, host, enclosure, site,
+        timestamp '{{ var("beginning_of_time") }}' as from_hour_utc,
+        timestamp '{{ var("end_of_time") }}' as to_hour_utc
+    from {{ ref('int_drives') }}
+    where drive_id not in (select drive_id from {{ ref('int_drives__described') }})
 )
 
 select
-    drives.drive_id,
+    drives.drive_id, drives.from_hour_utc, drives.to_hour_utc,
+    drives.host is not null as has_host,
     'enclosure' as place_type,
     case
         when shared.enclosure is not null or (drives.host is null and drives.site is not null) then drives.site || '/' || drives.enclosure
         when drives.host is not null then drives.host || '/' || drives.enclosure
         else drives.enclosure
     end as place_id
-from {{ ref('int_drives') }} as drives
+from described as drives
 left join shared_enclosures as shared on drives.site = shared.site and drives.enclosure = shared.enclosure
 where drives.enclosure is not null
 union all
-select drive_id, 'host' as place_type, host as place_id
-from {{ ref('int_drives') }}
+select drive_id, from_hour_utc, to_hour_utc, true as has_host, 'host' as place_type, host as place_id
+from described
 where host is not null

@@ -68,34 +68,18 @@ group_hours as (
     where is_above_usual or is_most_of_its_drives
 ),
 
-slow_places as (
-    select slow_hours.drive_id, slow_hours.hour_utc, places.place_type, places.place_id
-    from slow_hours
-    inner join {{ ref('int_drives__places') }} as places on slow_hours.drive_id = places.drive_id
-),
-
-crowded_places as (
-    select
-        place_type, place_id, hour_utc,
-        count(*) as drive_count,
-        -- of as many drives the enclosure's say more than the host's
-        2 * count(*) + case place_type when 'enclosure' then 1 else 0 end as place_rank
-    from slow_places
-    group by place_type, place_id, hour_utc
-    having count(*) >= {{ var('together_drives') }}
-),
-
+-- of as many drives the enclosure's say more than the host's
 neighbour_hours as (
     select
-        slow_places.drive_id, slow_places.hour_utc,
-        max(crowded.place_rank) as place_rank,
-        max_by(cast(crowded.drive_count as string) || ' drives of ' || crowded.place_type || ' ' || crowded.place_id, crowded.place_rank) as crowd
-    from slow_places
-    inner join crowded_places as crowded
-        on slow_places.place_type = crowded.place_type
-        and slow_places.place_id = crowded.place_id
-        and slow_places.hour_utc = crowded.hour_utc
-    group by slow_places.drive_id, slow_places.hour_utc
+        drive_id, hour_utc,
+        max(2 * drive_count + case place_type when 'enclosure' then 1 else 0 end) as place_rank,
+        max_by(
+            cast(drive_count as string) || ' drives of ' || place_type || ' ' || place_id,
+            2 * drive_count + case place_type when 'enclosure' then 1 else 0 end
+        ) as crowd
+    from {{ ref('int_drive_hours__together') }}
+    where drive_count >= {{ var('together_drives') }} and place_type <> 'raid_group'
+    group by drive_id, hour_utc
 ),
 
 counted as (

@@ -110,6 +110,7 @@ named as (
         source, valid_from, valid_to, collected_at,
         source is not null and is_group_guessed as is_group_guessed,
         coalesce(source = 'mapping' and raid_group_id is not null, false) as is_mapped,
+        source is null as is_named_by_array,
         max(case when source is not null then 1 else 0 end) over (partition by bearer) = 1 as is_seen_from_hosts,
         borne_from_hour_utc as from_hour_utc,
         borne_to_hour_utc as to_hour_utc
@@ -159,19 +160,20 @@ decided as (
         min_by(deployed_on, age_place) filter (where deployed_on is not null) as deployed_on,
         min_by(coalesce(source, 'bundle'), age_place) filter (where deployed_on is not null) as deployed_on_source,
         coalesce(max(case when membership_place = 1 and is_group_guessed then 1 end), 0) = 1 as is_group_guessed,
-        coalesce(max(case when membership_place = 1 and is_mapped then 1 end), 0) = 1 as is_mapped
+        coalesce(max(case when membership_place = 1 and is_mapped then 1 end), 0) = 1 as is_mapped,
+        coalesce(max(case when membership_place = 1 and is_named_by_array then 1 end), 0) = 1 as is_named_by_array
     from ranked
     group by drive_id, stretch_from_utc, stretch_to_utc
 ),
 
 -- a look that finds what the look before found begins no period
-{{ joined_stretches('decided', 'drive_id', membership + description + ['deployed_on', 'deployed_on_source', 'is_group_guessed', 'is_mapped']) }},
+{{ joined_stretches('decided', 'drive_id', membership + description + ['deployed_on', 'deployed_on_source', 'is_group_guessed', 'is_mapped', 'is_named_by_array']) }},
 
 periods as (
     select
         drive_id, {{ (membership + description) | join(', ') }}, deployed_on,
         cast(null as string) as deployed_on_source,
-        valid_from, valid_to, is_group_guessed, is_mapped, from_hour_utc, to_hour_utc
+        valid_from, valid_to, is_group_guessed, is_mapped, is_named_by_array, from_hour_utc, to_hour_utc
     from named
     where not is_seen_from_hosts
     union all
@@ -179,14 +181,14 @@ periods as (
         drive_id, {{ (membership + description) | join(', ') }}, deployed_on, deployed_on_source,
         nullif(from_hour_utc, timestamp '{{ var("beginning_of_time") }}') as valid_from,
         nullif(to_hour_utc, timestamp '{{ var("end_of_time") }}') as valid_to,
-        is_group_guessed, is_mapped, from_hour_utc, to_hour_utc
+        is_group_guessed, is_mapped, is_named_by_array, from_hour_utc, to_hour_utc
     from joined
 ),
 
 dated as (
     select
         drive_id, {{ without_role | join(', ') }}, deployed_on, deployed_on_source, valid_from, valid_to, is_group_guessed, is_mapped,
-        from_hour_utc, to_hour_utc,
+        is_named_by_array, from_hour_utc, to_hour_utc,
         -- a drive whose role nobody states serves data
         coalesce(role, 'data') as role,
         count(*) over (partition by drive_id) = 1 as is_only,
@@ -234,6 +236,7 @@ select
     coalesce(votes.is_mixed, false) as is_of_mixed_group,
     dated.role, dated.{{ without_role[1:] | join(', dated.') }},
     dated.deployed_on, dated.deployed_on_source, dated.valid_from, dated.valid_to, dated.is_group_guessed, dated.is_mapped,
+    dated.is_named_by_array,
     dated.from_hour_utc, dated.to_hour_utc, dated.is_only, dated.is_latest
 from dated
 left join votes on dated.raid_group_id = votes.raid_group_id and votes.kind_rank = 1

@@ -89,7 +89,7 @@ joined as (
         coalesce(case when alerts.shared_type <> 'drive' then alerts.shared_type end, incidents.place_type) as place_type,
         case when alerts.shared_type <> 'drive' then alerts.shared_id else incidents.place_id end as place_id,
         -- of another place than the alert's only where that lies within it
-        case when incidents.place_type <> 'RAID group' or coalesce(alerts.shared_type, 'drive') = 'drive' then incidents.shared_hours end as shared_hours,
+        case when incidents.place_type <> 'raid_group' or coalesce(alerts.shared_type, 'drive') = 'drive' then incidents.shared_hours end as shared_hours,
         incidents.slow_hours as incident_slow_hours,
         recent.cause as own_cause,
         recent.evidence as own_evidence
