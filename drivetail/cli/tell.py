@@ -34,7 +34,7 @@ def alerts(warehouse: Warehouse, is_new: bool, is_notifying: bool, is_hosts: boo
     drivetail build && drivetail alerts --notify   every hour: by mail, Slack, PagerDuty, ... (`[[notify]]`)
     drivetail decide S00000612A dismiss --by ada --note "known; swap on Friday" --until 2026-02-06
     """
-    from drivetail.tell.alerts import Alert, new_alerts, open_alerts, render_alerts
+    from drivetail.tell.alerts import Alert, held_back, held_sentence, new_alerts, open_alerts, render_alerts
 
     if is_new + is_notifying + is_hosts + is_all > 1:
         raise click.UsageError("--new, --notify, --hosts and --all cannot be used together")
@@ -49,7 +49,8 @@ def alerts(warehouse: Warehouse, is_new: bool, is_notifying: bool, is_hosts: boo
     def tell(found: list[Alert]) -> None:
         rows = [alert.to_row(with_lists=output == "json") for alert in found]
         none = "No new alert" if is_new else "No open alert"
-        say_rows(output, rows, lambda _: render_alerts(found, with_all=is_all) if found else none)
+        held = None if is_new or output != "table" else held_sentence(held_back(warehouse))
+        say_rows(output, rows, lambda _: "\n".join([render_alerts(found, with_all=is_all) if found else none, *([held] if held else [])]))
         sys.stdout.flush()  # what could not be written all is new again
 
     found = new_alerts(warehouse, tell) if is_new else open_alerts(warehouse, with_all=is_all)

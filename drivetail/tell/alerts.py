@@ -29,6 +29,12 @@ PLACES = ("host", "enclosure")
 
 MAX_DRIVES_NAMED = 6
 
+DESPITE_WORK = {
+    "slower than the others at the same work": "Its array worked in some of these hours; it was slower than the others at the same work",
+    "work of more than 48 hours": "Its array has worked for more than 48 hours in some of these hours: look at that work too",
+}
+"""Why slow hours count in which the array works (`despite_work`), as a sentence."""
+
 LISTS = ("drives", "members", "peers", "dismissed_by")
 
 OPEN = """
@@ -75,6 +81,16 @@ order by coalesce(alerts.reopened_at, alerts.raised_at) desc, alerts.subject_typ
 """The open alerts, with the drives that each is about and, of an incident, each of its drives."""
 
 
+HELD = """
+select held.*
+from status.fct_held_alerts as held
+cross join marts.publication as publication
+where held.ended_at > publication.last_hour_utc - interval 1 day
+order by held.slow_hours desc, held.subject_type, held.subject_id
+"""
+"""Drives and RAID groups that were slow within the last day, and why that raises no alert."""
+
+
 @dataclass(frozen=True)
 class Alert:
     """An open alert: a row of marts.fct_slow_alerts with what is known of the drive.
@@ -114,6 +130,7 @@ class Alert:
     slot: str | None
     is_group_guessed: bool | None
     silent_since: datetime | None = None
+    despite_work: str | None = None
     drives: Sequence[str] = ()
     members: Sequence[Row] = ()
     peers: Sequence[Row] = ()
@@ -127,6 +144,11 @@ class Alert:
 
     @property
     def check(self) -> str:
+        despite = DESPITE_WORK.get(self.despite_work or "")
+        return f"{self._check}. {despite}" if despite else self._check
+
+    @property
+    def _check(self) -> str:
         if self.reason == "together":
             shared = "load, HBA, cables, power and cooling" if self.subject_type == "host" else "expander, cables, power and cooling"
             return f"Look at what these {self.drive_count} drives share: {shared}"
@@ -182,6 +204,23 @@ def published_alerts(warehouse: Warehouse, *, with_all: bool = False, now: datet
         ((publication_id,),) = connection.execute("select publication_id from marts.publication").fetchall()
         alerts = _judged(warehouse, [Alert(**row) for row in fetch(connection, OPEN)], now)
         return publication_id, _with_peers(connection, [alert for alert in alerts if with_all or _is_shown(alert)])
+
+
+def held_back(warehouse: Warehouse) -> list[Row]:
+    """Drives and RAID groups that were slow within the last day and raise no alert, rows of status.fct_held_alerts. Raises: QueryError."""
+    with publication_of(warehouse) as connection:
+        return fetch(connection, HELD)
+
+
+def held_sentence(rows: Sequence[Row]) -> str | None:
+    """`Slow, but held back: web1 sda (30 hours, rebuild or recovery)`; None without rows."""
+    shown = [f"{_held_name(row)} ({counted_noun(row['slow_hours'], 'hour')}, {row['held_back_by']})" for row in rows[:MAX_DRIVES_NAMED]]
+    more = [f"{len(rows) - len(shown)} more"] if len(rows) > len(shown) else []
+    return in_sight(f"Slow, but held back: {', '.join([*shown, *more])}") if rows else None
+
+
+def _held_name(row: Row) -> str:
+    return named_drive({**row, "drive_id": row["subject_id"]}) if row["subject_type"] == "drive" else f"RAID group {row['subject_id']}"
 
 
 def report_once(

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from drivetail.ask.decisions import REPLACE
 from drivetail.console import as_json
-from drivetail.tell.alerts import Alert, open_alerts, sentence
+from drivetail.tell.alerts import Alert, held_back, held_sentence, open_alerts, sentence
 from engine.read import Row, fetch, publication_of
 from engine.warehouse import Warehouse
 from ingest.raw.durable import replace_file
@@ -35,7 +35,7 @@ KEPT = (
 class Found:
     """findings: slow drives, the slowest first, with `reasons` of their alerts and an `advice`, `act` or `wait`. places: hosts, enclosures
     and RAID groups that are slow as a whole. cleared: by host, the drive and when its last alert was over, where none is open. hosts: all
-    that inventory names. Latencies in microseconds, instants UTC.
+    that inventory names. held: by host, a sentence about slow drives whose alerts are held back. Latencies in microseconds, instants UTC.
     """
 
     publication_id: str
@@ -43,6 +43,7 @@ class Found:
     places: list[Row]
     cleared: Mapping[str, tuple[str, datetime]]
     hosts: list[str]
+    held: Mapping[str, str]
 
 
 def find(warehouse: Warehouse, *, now: datetime | None = None) -> Found:
@@ -108,7 +109,11 @@ def find(warehouse: Warehouse, *, now: datetime | None = None) -> Found:
         {"subject_type": one.subject_type, "subject_id": one.subject_id, "since_utc": one.first_slow_hour_utc, "check": one.check}
         for one in places
     ]
-    return Found(publication_id, findings, shared, cleared, sorted({host for host in drives.values() if host}))
+    held: dict[str, list[Row]] = {}
+    for row in held_back(warehouse):
+        held.setdefault(row["host"], []).append(row)
+    sentences = {host: text for host, rows in held.items() if (text := held_sentence(rows))}
+    return Found(publication_id, findings, shared, cleared, sorted({host for host in drives.values() if host}), sentences)
 
 
 def _slowest_first(alerts: Sequence[Alert]) -> tuple[bool, float, str]:
@@ -141,7 +146,7 @@ def conditions(found: Found) -> dict[str, dict[str, str]]:
         elif drive is not None:
             status, reason, message = "False", "DriveIsWell", f"cleared: {drive}"
         else:
-            status, reason, message = "False", "NoSlowDrive", "no drive has been slow"
+            status, reason, message = "False", "NoSlowDrive", found.held.get(host, "no drive has been slow")
         condition = {"type": CONDITION, "status": status, "reason": reason, "message": in_sight(message)}
         made[host] = {**condition, **({"lastTransitionTime": f"{at:%Y-%m-%dT%H:%M:%SZ}"} if at else {})}
     return made

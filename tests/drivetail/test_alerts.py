@@ -6,6 +6,7 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -141,6 +142,31 @@ def test_an_alert_of_a_drive_that_went_silent_says_since_when(settled: Warehouse
     sentences = {alert.subject_id: sentence(alert) for alert in open_alerts(settled)}
     assert "; it has sent nothing since 2026-01-06 05:00" in sentences["d15"] and "nothing since" not in sentences["v1"]
     assert "silent since" in drivetail("alerts", "-w", settled.root).stdout
+
+
+def test_slow_drives_that_are_held_back_are_named(settled: Warehouse, tmp_path: Path) -> None:
+    """By their array's work, within the last day: in the list of alerts, the status, and the condition of their host."""
+    held = "'drive' as subject_type, 'acute' as reason, 'rebuild or recovery' as held_back_by, 'web3' as host, 'sdc' as device"
+    with duckdb.connect(str(settled.published)) as connection:
+        connection.execute("update marts.dim_drives set host = 'web3', device = 'sdc' where drive_id = 'd13'")
+        for drive, ended in (("d13", hour(28)), ("d14", hour(-5))):
+            about = f"'{drive}' as subject_id, 30 as slow_hours, timestamp '{ended}' as ended_at"
+            connection.execute(f"insert into status.fct_held_alerts by name select {held}, {about}")
+    said = "Slow, but held back: web3 sdc (d13) (30 hours, rebuild or recovery)"
+    assert drivetail("alerts", "-w", settled.root).stdout.splitlines()[-1] == said
+    assert said not in drivetail("alerts", "--new", "-w", settled.root).stdout
+    assert "Slow drives and RAID groups whose alerts are held back: 2" in drivetail("status", "-w", settled.root).stdout
+    drivetail("export", "--findings", tmp_path / "slow.json", "-w", settled.root)
+    condition = json.loads((tmp_path / "slow.json").read_text())["conditions"]["web3"]
+    assert (condition["status"], condition["reason"], condition["message"]) == ("False", "NoSlowDrive", said)
+
+
+def test_an_alert_says_why_hours_of_an_arrays_work_count(settled: Warehouse) -> None:
+    (alert,) = [alert for alert in open_alerts(settled) if alert.subject_id == "d15"]
+    assert alert.despite_work is None
+    slower = replace(alert, despite_work="slower than the others at the same work")
+    assert slower.check == f"{alert.check}. Its array worked in some of these hours; it was slower than the others at the same work"
+    assert "more than 48 hours" in replace(alert, despite_work="work of more than 48 hours").check
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,7 @@ RELATIONS: dict[str, dict[str, str]] = {
         "bigint recur_hours",
     ),
     "fct_slow_alerts": columns(
-        "varchar alert_id subject_type subject_id reason raid_group_id part_of",
+        "varchar alert_id subject_type subject_id reason raid_group_id part_of despite_work",
         "timestamp raised_at cleared_at reopened_at first_slow_hour_utc last_slow_hour_utc worst_hour_utc",
         "bigint slow_hours imbalanced_hours load_known_hours drive_count episode_count",
         "double median_slowdown max_slowdown latency_us median_latency_us",
@@ -1120,14 +1120,44 @@ def is_in_maintenance(fleet: Fleet, drive: str, h: datetime) -> bool:
     return any(event["event_type"] == "maintenance" and goes_on_in(event, h) for event in fleet.events_of.get(drive, []))
 
 
-def is_at_work(fleet: Fleet, group: str, h: datetime) -> bool:
-    """Whether the RAID group rebuilds or scrubs in an instant of the hour: by an event of its name, else of a drive now in it."""
-    for event in fleet.events:
-        if event["event_type"] in ("rebuild", "scrub") and goes_on_in(event, h):
-            named = event["raid_group_id"] or fleet.current_group(event["drive_id"])
-            if group in fleet.groups_named.get(named, {named}):
-                return True
-    return False
+def end_of(event: Record) -> datetime:
+    """When an event was over; without an end it takes an hour."""
+    return event["ended_at"] if event["ended_at"] is not None else event["occurred_at"] + HOUR
+
+
+def works_in(fleet: Fleet, group: str, h: datetime) -> list[tuple[str, datetime]]:
+    """Kind and beginning of each work of one drive on the RAID group that fills more than half of the hour.
+
+    Its event names the group, else its drive is in it now. What goes on within an hour of its end is the same work.
+    """
+    found = []
+    for drive, events in fleet.events_of.items():
+        for kind in ("rebuild", "scrub"):
+            own = [event for event in events if event["event_type"] == kind]
+            begun, ended, filled, begins = datetime.min, datetime.min, timedelta(0), []
+            for event in own:
+                begun = event["occurred_at"] if event["occurred_at"] > ended + HOUR or ended == datetime.min else begun
+                ended = max(ended, end_of(event))
+                named = event["raid_group_id"] or fleet.current_group(drive)
+                if goes_on_in(event, h) and group in fleet.groups_named.get(named, {named}):
+                    filled += min(end_of(event), h + HOUR) - max(event["occurred_at"], h)
+                    begins.append(begun)
+            if filled > HOUR / 2:
+                found.append((kind, min(begins)))
+    return found
+
+
+def despite_of(fleet: Fleet, group: str, h: datetime, *, is_drive: bool) -> tuple[bool, str | None]:
+    """Whether work on the array holds an hour back; where it does not, why not. Of drives that are scrubbed alike the slow one is slow."""
+    despite = []
+    for kind, begun in works_in(fleet, group, h):
+        if h >= begun + 48 * HOUR:
+            despite.append("work of more than 48 hours")
+        elif is_drive and kind == "scrub":
+            despite.append("slower than the others at the same work")
+        else:
+            return True, None
+    return False, min(despite, default=None)
 
 
 def first_of_three(instants: list[datetime]) -> datetime | None:
@@ -1209,6 +1239,7 @@ def alerts_of(subject_type: str, subject: str, reason: str, records: list[Record
                 "latency_us": worst["latency_us"],
                 "median_latency_us": worst["median_latency_us"],
                 "part_of": None,
+                "despite_work": max((record["despite_work"] for record in own if record["despite_work"]), default=None),
                 "episodes": [episode_of(subject, at, run) for at, run in zip(raised, episodes, strict=True)],
             }
         )
@@ -1281,11 +1312,12 @@ def acute_alerts(fleet: Fleet, drive_hours: list[Record], raid_hours: list[Recor
     last_hours, expected = last_hours_of(raid_hours), silent_from(fleet, raid_hours)
     slow: dict[str, list[Record]] = defaultdict(list)
     for record in sorted(drive_hours, key=lambda record: record["hour_utc"]):
-        if (record["judged_slowdown"] or 0) < 2 or is_at_work(fleet, record["raid_group_id"], record["hour_utc"]):
+        if (record["judged_slowdown"] or 0) < 2 or is_in_maintenance(fleet, record["drive_id"], record["hour_utc"]):
             continue
-        if not is_in_maintenance(fleet, record["drive_id"], record["hour_utc"]):
+        is_held, despite = despite_of(fleet, record["raid_group_id"], record["hour_utc"], is_drive=True)
+        if not is_held:
             judged = {"slowdown": record["judged_slowdown"], "median_latency_us": record["judged_median_us"]}
-            slow[record["drive_id"]].append(record | judged)
+            slow[record["drive_id"]].append({**record, **judged, "despite_work": despite})
     result = []
     for drive, records in slow.items():
         # its hours and those of its RAID group say that it was quiet, or the next run does
@@ -1305,9 +1337,15 @@ def whole_group_alerts(fleet: Fleet, raid_hours: list[Record]) -> list[Record]:
             continue
         if any(is_in_maintenance(fleet, drive, h) for drive in fleet.drives() if fleet.current_group(drive) == group):
             continue
-        if is_at_work(fleet, group, h):
+        is_held, despite = despite_of(fleet, group, h, is_drive=False)
+        if is_held:
             continue
-        shown = {"slowdown": ratio, "latency_us": record["median_latency_us"], "median_latency_us": record["usual_median_us"]}
+        shown = {
+            "despite_work": despite,
+            "slowdown": ratio,
+            "latency_us": record["median_latency_us"],
+            "median_latency_us": record["usual_median_us"],
+        }
         slow[group].append({"hour_utc": h, "raid_group_id": group, "rate_imbalance": None, "size_imbalance": None, **shown})
     result = []
     for row in dim_raid_groups(fleet, raid_hours):
@@ -1353,7 +1391,17 @@ def chronic_alerts(fleet: Fleet, slowdowns: Slowdowns, raid_hours: list[Record])
 
 def chronic_alert(drive: str, group: str, day: datetime) -> Record:
     """Facts of the alert when it is raised, at the end of a day."""
-    no = ("cleared_at", "reopened_at", "median_slowdown", "max_slowdown", "worst_hour_utc", "latency_us", "median_latency_us", "part_of")
+    no = (
+        "cleared_at",
+        "reopened_at",
+        "median_slowdown",
+        "max_slowdown",
+        "worst_hour_utc",
+        "latency_us",
+        "median_latency_us",
+        "part_of",
+        "despite_work",
+    )
     nothing = dict.fromkeys(no)
     return {
         "alert_id": f"drive {drive} chronic {day + DAY}",
@@ -1466,7 +1514,7 @@ def together_alerts(fleet: Fleet, acute: list[Record]) -> list[Record]:
         raised = [at for crowd in crowds if (at := first_of_three([episode["raised_at"] for episode in crowd])) is not None]
         groups = {alert["raid_group_id"] for alert in alerts}
         is_over = all(alert["cleared_at"] for alert in alerts)
-        nothing = dict.fromkeys(("median_slowdown", "worst_hour_utc", "latency_us", "median_latency_us", "part_of"))
+        nothing = dict.fromkeys(("median_slowdown", "worst_hour_utc", "latency_us", "median_latency_us", "part_of", "despite_work"))
         together.append(
             {
                 "alert_id": f"{place_type} {place_id} together {raised[0]}",

@@ -45,7 +45,8 @@ class Status:
       drive_count, drives. fewest_drives: data drives below which a RAID group is compared with nothing.
     - window (null without a publication): first_hour_utc, last_hour_utc of the drive-hours that were looked at; drive_hours by outcome
       (`with a slowdown`, or why there is none), groups_with_gaps, drives_with_gaps,
-      paths (drive_id, host, device, path_spans).
+      paths (drive_id, host, device, path_spans),
+      held: rows of status.fct_held_alerts of the last week.
     - thresholds: status_window_days, lagging_hours, stopped_hours, silent_hours, as the publication was made with them.
     - custom_failures: a sentence for each custom model or test that failed in the build that published.
     """

@@ -208,6 +208,27 @@ LISTINGS = {
             {**DRIVE, "hours": "hours", "missing": "missing_hours", **HOURS},
             above=SPAN,
         ),
+        "held": Listing(
+            "Slow drives and RAID groups whose alerts are held back",
+            """
+            select held.* from status.fct_held_alerts as held
+            cross join marts.publication as publication
+            where held.ended_at > publication.last_hour_utc - interval 7 day
+            """,
+            "slow_hours desc, subject_type, subject_id, reason, begun_at",
+            {
+                "which": "subject_id",
+                "host": "host",
+                "device": "device",
+                "RAID group": "raid_group_id",
+                "by": "held_back_by",
+                "slow hours": "slow_hours",
+                "worst S": ("max_slowdown", lambda value: round(value, 2)),
+                "first hour": "begun_at",
+                "last hour": "ended_at",
+            },
+            above="(their array works, or none of their hours reaches the floor of concern: docs/alerts.md)",
+        ),
         "paths": Listing(
             "Drives of several paths, added up",
             "from status.fct_recent_paths",

@@ -32,7 +32,8 @@ select
     alert_id, subject_type, subject_id, reason, raid_group_id, raised_at, cleared_at, episode_count, reopened_at, first_slow_hour_utc,
     last_slow_hour_utc, slow_hours, imbalanced_hours, load_known_hours, load_ratio,
     cast(drive_count as bigint) as drive_count,
-    median_slowdown, max_slowdown, worst_hour_utc, latency_us, median_latency_us, part_of, peer_kind, max_latency_us, floor_us, held_back_by
+    median_slowdown, max_slowdown, worst_hour_utc, latency_us, median_latency_us, part_of, despite_work, peer_kind, max_latency_us,
+    floor_us, held_back_by
 from alone
 union all
 select
@@ -50,6 +51,7 @@ select
     cast(null as double) as latency_us,
     cast(null as double) as median_latency_us,
     cast(null as string) as part_of,
+    cast(null as string) as despite_work,
     cast(null as string) as peer_kind,
     cast(null as double) as max_latency_us,
     cast(null as double) as floor_us,
@@ -75,5 +77,7 @@ select
     cast(null as timestamp) as worst_hour_utc,
     cast(null as double) as latency_us,
     cast(null as double) as median_latency_us,
-    part_of, peer_kind, max_latency_us, floor_us, held_back_by
+    part_of,
+    cast(null as string) as despite_work,
+    peer_kind, max_latency_us, floor_us, held_back_by
 from {{ ref('int_slow_alerts__chronic') }}

@@ -13,6 +13,7 @@ with followed as (
             false
         ) as is_acute
     from {{ ref('int_slow_alerts__hours') }}
+    where held_back_by is null
 ),
 
 numbered as (

@@ -1,5 +1,7 @@
 {{ config(meta={'made': 'each_build'}) }}
--- Slow hours that count for alerts: of drives, and of RAID groups that are slow as a whole against their own past, but those in which the array works.
+{%- set work_share = 0.5 %}{#- of an hour: more of it is most -#}
+{%- set work_hours = 48 %}{#- from its beginning, in which work holds alerts back -#}
+-- Slow hours of drives, and of RAID groups that are slow as a whole against their own past; held back while the array works.
 -- Grain: subject_type, subject_id, hour_utc.
 with kinds as (
     select 'drive' as subject_type, drive_id as subject_id, peer_kind
@@ -11,31 +13,48 @@ with kinds as (
     group by current_raid_group_id
 ),
 
+-- a pool spreads its work over many drives and names them; of a group that is only guessed others may be in another array
 working as (
     select
         coalesce(events.raid_group_id, drives.current_raid_group_id) as named_raid_group_id,
-        case when events.is_of_drive then events.drive_id end as drive_id,
+        events.drive_id, events.event_type,
+        events.is_of_drive or (events.raid_group_id is null and drives.is_group_guessed) as is_of_drive,
         events.occurred_at as begun_at,
-        coalesce(events.ended_at, events.occurred_at + interval 1 hour) as ended_at
+        coalesce(events.ended_at, events.occurred_at + interval 1 hour) as ended_at,
+        max(coalesce(events.ended_at, events.occurred_at + interval 1 hour)) over (
+            partition by events.drive_id, events.event_type order by events.occurred_at rows between unbounded preceding and 1 preceding
+        ) as earlier_ended_at
     from {{ ref('int_drive_events__identified') }} as events
     left join {{ ref('int_drives') }} as drives on events.drive_id = drives.drive_id
     where events.event_type in ('rebuild', 'scrub')
 ),
 
--- an array that rebuilds, scrubs, checks or resyncs is slow for that: its event names it, by the groups of all its kinds
+-- each under the groups of all kinds in its array; work that goes on within an hour is the same
 works as (
     select distinct
         coalesce(periods.raid_group_id, working.named_raid_group_id) as raid_group_id,
-        working.drive_id, working.begun_at, working.ended_at
+        working.drive_id, working.event_type, working.begun_at, working.ended_at,
+        coalesce(working.is_of_drive, false) as is_of_drive,
+        max(case when working.begun_at <= working.earlier_ended_at + interval 1 hour then null else working.begun_at end) over (
+            partition by working.drive_id, working.event_type order by working.begun_at rows between unbounded preceding and current row
+        ) as work_begun_at
     from working
     left join {{ ref('int_drives__periods') }} as periods on working.named_raid_group_id = periods.named_raid_group_id
+),
+
+-- by day, as a pool has thousands of them a day; longer work than four weeks is not looked at
+work_days as (
+    select works.*, date_trunc('day', works.begun_at) + days.day * interval 1 day as day_utc
+    from works
+    cross join (values{% for day in range(28) %} ({{ day }}){{ ',' if not loop.last }}{% endfor %}) as days (day)
+    where date_trunc('day', works.begun_at) + days.day * interval 1 day < works.ended_at
 ),
 
 slow_drive_hours as (
     select
         'drive' as subject_type,
         drive_id as subject_id,
-        raid_group_id, hour_utc, latency_us, median_latency_us, slowdown,
+        raid_group_id, hour_utc, latency_us, median_latency_us, slowdown, slow_at,
         coalesce(rate_imbalance >= {{ var('imbalanced') }} or size_imbalance >= {{ var('imbalanced') }}, false) as is_imbalanced,
         rate_imbalance
     from {{ ref('int_drive_hours__judged') }}
@@ -82,6 +101,7 @@ slow_group_hours as (
         group_hours.median_latency_us as latency_us,
         group_hours.usual_median_latency_us as median_latency_us,
         group_hours.median_latency_us / group_hours.usual_median_latency_us as slowdown,
+        cast({{ var('group_slowdown') }} as double) as slow_at,
         false as is_imbalanced,
         cast(null as double) as rate_imbalance
     from group_hours
@@ -102,18 +122,86 @@ all_slow_hours as (
     select * from slow_drive_hours
     union all
     select * from slow_group_hours
+),
+
+worked as (
+    select
+        hours.subject_type, hours.subject_id, hours.hour_utc, hours.raid_group_id, hours.slowdown, hours.slow_at, works.event_type,
+        works.is_of_drive,
+        min(works.work_begun_at) as work_begun_at
+    from all_slow_hours as hours
+    inner join work_days as works
+        on hours.raid_group_id = works.raid_group_id
+        and date_trunc('day', hours.hour_utc) = works.day_utc
+        and (not works.is_of_drive or works.drive_id = hours.subject_id)
+        and works.begun_at < hours.hour_utc + interval 1 hour
+        and works.ended_at > hours.hour_utc
+    group by
+        hours.subject_type, hours.subject_id, hours.hour_utc, hours.raid_group_id, hours.slowdown, hours.slow_at, works.event_type,
+        works.is_of_drive, works.drive_id
+    having sum({{ hours_between('greatest(works.begun_at, hours.hour_utc)', 'least(works.ended_at, hours.hour_utc + interval 1 hour)') }}) > {{ work_share }}
+),
+
+-- drives that the same work names; nothing slow is known of one without a row
+workers as (
+    select distinct worked.subject_id, worked.hour_utc, worked.event_type, works.drive_id
+    from worked
+    inner join work_days as works
+        on worked.raid_group_id = works.raid_group_id
+        and date_trunc('day', worked.hour_utc) = works.day_utc
+        and worked.event_type = works.event_type
+        and worked.subject_id <> works.drive_id
+        and works.begun_at < worked.hour_utc + interval 1 hour
+        and works.ended_at > worked.hour_utc
+    where worked.is_of_drive
+),
+
+others as (
+    select
+        workers.subject_id, workers.hour_utc, workers.event_type,
+        count(*) as drive_count,
+        {{ median_of_group('coalesce(slow.slowdown, 1.0)') }} as median_slowdown
+    from workers
+    left join {{ ref('int_drive_hours__slow') }} as slow on workers.drive_id = slow.drive_id and workers.hour_utc = slow.hour_utc
+    group by workers.subject_id, workers.hour_utc, workers.event_type
+),
+
+-- an hour is held back by work that neither lasts for too long nor shows that the drive is the slow one. In an array that is scrubbed all drives do
+-- the same; in one that rebuilds a drive is written and the rest are read
+held as (
+    select
+        worked.subject_type, worked.subject_id, worked.hour_utc, worked.work_begun_at,
+        case
+            when worked.hour_utc >= worked.work_begun_at + interval {{ work_hours }} hour then 'work of more than {{ work_hours }} hours'
+            when worked.subject_type = 'drive' and (
+                (worked.event_type = 'scrub' and not worked.is_of_drive)
+                or (others.drive_count >= {{ var('min_reporting_drives') - 1 }} and worked.slowdown >= worked.slow_at * others.median_slowdown)
+            ) then 'slower than the others at the same work'
+        end as despite_work,
+        case worked.event_type when 'rebuild' then 'rebuild or recovery' else 'scrub or check' end as held_back_by
+    from worked
+    left join others
+        on worked.subject_id = others.subject_id and worked.hour_utc = others.hour_utc and worked.event_type = others.event_type
+),
+
+held_hours as (
+    select
+        subject_type, subject_id, hour_utc,
+        max(case when despite_work is null then held_back_by end) as held_back_by,
+        min(case when despite_work is null then work_begun_at end) as work_begun_at,
+        min(despite_work) as despite_work
+    from held
+    group by subject_type, subject_id, hour_utc
 )
 
 select
     all_slow_hours.*, kinds.peer_kind,
-    {{ alert_floor('kinds.peer_kind') }} as floor_us
+    {{ alert_floor('kinds.peer_kind') }} as floor_us,
+    held_hours.held_back_by, held_hours.work_begun_at,
+    case when held_hours.held_back_by is null then held_hours.despite_work end as despite_work
 from all_slow_hours
 left join kinds on all_slow_hours.subject_type = kinds.subject_type and all_slow_hours.subject_id = kinds.subject_id
-where not exists (
-    select 1
-    from works
-    where works.raid_group_id = all_slow_hours.raid_group_id
-        and (works.drive_id is null or works.drive_id = all_slow_hours.subject_id)
-        and works.begun_at < all_slow_hours.hour_utc + interval 1 hour
-        and works.ended_at > all_slow_hours.hour_utc
-)
+left join held_hours
+    on all_slow_hours.subject_type = held_hours.subject_type
+    and all_slow_hours.subject_id = held_hours.subject_id
+    and all_slow_hours.hour_utc = held_hours.hour_utc

@@ -5,6 +5,7 @@ with hours as (
         hours.*,
         max(hours.hour_utc) over (partition by hours.subject_type, hours.subject_id) as last_of_subject_utc
     from {{ ref('int_slow_alerts__hours') }} as hours
+    where hours.held_back_by is null
 ),
 
 alert_hours as (
@@ -40,6 +41,7 @@ alerts as (
         {{ median_of_group('rate_imbalance') }} as load_ratio,
         {{ median_of_group('slowdown') }} as median_slowdown,
         max(slowdown) as max_slowdown,
+        max(despite_work) as despite_work,
         max(case when worst_rank = 1 then hour_utc end) as worst_hour_utc,
         max(case when worst_rank = 1 then latency_us end) as latency_us,
         max(case when worst_rank = 1 then median_latency_us end) as median_latency_us

@@ -1,7 +1,34 @@
 {{ config(meta={'made': 'each_build'}) }}
--- Alerts that would be raised, but for the floor of concern of its kind. Grain: alert_id.
+-- Slow hours that raise no alert: those that work on the array holds back, and alerts below the floor of concern.
+-- Grain: subject_type, subject_id, reason, held_back_by, begun_at.
+with held as (
+    select
+        subject_type, subject_id,
+        case subject_type when 'drive' then 'acute' else 'whole_group' end as reason,
+        held_back_by,
+        max_by(raid_group_id, hour_utc) as raid_group_id,
+        min(hour_utc) as begun_at,
+        max(hour_utc) as ended_at,
+        count(*) as slow_hours,
+        max(slowdown) as max_slowdown,
+        max(latency_us) as max_latency_us
+    from {{ ref('int_slow_alerts__hours') }}
+    where held_back_by is not null
+    group by subject_type, subject_id, held_back_by, work_begun_at
+    union all
+    select
+        subject_type, subject_id, reason, held_back_by, raid_group_id,
+        first_slow_hour_utc as begun_at,
+        last_slow_hour_utc as ended_at,
+        slow_hours, max_slowdown, max_latency_us
+    from {{ ref('int_slow_alerts') }}
+    where held_back_by is not null
+)
+
 select
-    alert_id, subject_type, subject_id, reason, raid_group_id, peer_kind, raised_at, cleared_at, slow_hours, max_slowdown, max_latency_us,
-    floor_us, held_back_by
-from {{ ref('int_slow_alerts') }}
-where held_back_by is not null
+    held.subject_type, held.subject_id, held.reason,
+    coalesce(drives.host, raid_groups.host) as host,
+    drives.device, held.raid_group_id, held.held_back_by, held.begun_at, held.ended_at, held.slow_hours, held.max_slowdown, held.max_latency_us
+from held
+left join {{ ref('int_drives') }} as drives on held.subject_type = 'drive' and held.subject_id = drives.drive_id
+left join {{ ref('int_raid_groups') }} as raid_groups on held.subject_type = 'raid_group' and held.subject_id = raid_groups.raid_group_id
