@@ -22,6 +22,7 @@ observed as (
     select
         slow.drive_id, slow.boundary_utc,
         max_by(days.raid_group_id, cast(days.day_utc as string) || ' ' || days.raid_group_id) as raid_group_id,
+        max_by(days.is_group_guessed, cast(days.day_utc as string) || ' ' || days.raid_group_id) as is_group_guessed,
         cast(sum(days.judged_hours) as bigint) as drive_hours_28d,
         count(distinct days.day_utc) as observed_days_28d,
         cast(
@@ -34,6 +35,27 @@ observed as (
         and days.day_utc >= cast(slow.boundary_utc - interval 28 day as date)
     where days.judged_hours > 0
     group by slow.drive_id, slow.boundary_utc
+),
+
+-- drives that only share a host may do different jobs
+members as (
+    select
+        observed.drive_id, observed.boundary_utc,
+        days.drive_id as member_id,
+        2 * sum(days.like_load_hours) > sum(days.slowdown_hours) as is_like
+    from observed
+    inner join {{ ref('int_drive_days') }} as days
+        on observed.raid_group_id = days.raid_group_id
+        and days.day_utc < cast(observed.boundary_utc as date)
+        and days.day_utc >= cast(observed.boundary_utc - interval 28 day as date)
+    where observed.is_group_guessed
+    group by observed.drive_id, observed.boundary_utc, days.drive_id
+),
+
+jobs as (
+    select drive_id, boundary_utc, 2 * count(case when is_like then 1 end) > count(*) as is_one_job
+    from members
+    group by drive_id, boundary_utc
 )
 
 select
@@ -43,9 +65,11 @@ select
     described.model,
     observed.drive_hours_28d, observed.observed_days_28d, observed.drive_hours_3d,
     slow.slow_hours_28d, slow.slow_days_14d, slow.slow_hours_3d, slow.together_hours_28d, slow.tail_hours_caused_28d,
-    slow.tail_hours_paired_28d, slow.last_slow_hour_utc, slow.load_ratio
+    slow.tail_hours_paired_28d, slow.last_slow_hour_utc, slow.load_ratio,
+    coalesce(observed.is_group_guessed, false) and not coalesce(jobs.is_one_job, false) as has_unlike_peers
 from slow
 inner join observed on slow.drive_id = observed.drive_id and slow.boundary_utc = observed.boundary_utc
+left join jobs on slow.drive_id = jobs.drive_id and slow.boundary_utc = jobs.boundary_utc
 -- as inventory stood in the last hour before the boundary
 left join {{ ref('int_drives__described') }} as described
     on slow.drive_id = described.drive_id

@@ -62,11 +62,11 @@ select
     case
         when is_quiet or not is_watched then 'leave'
         when is_shared then 'check path'
-        when is_enough and is_recent and (is_lasting or is_constant) then 'replace'
+        when not coalesce(has_unlike_peers, false) and is_enough and is_recent and (is_lasting or is_constant) then 'replace'
         else 'watch'
     end as verdict,
     case
-        when is_quiet or not is_watched or is_shared or not is_enough or not is_recent then 'none'
+        when is_quiet or not is_watched or is_shared or not is_enough or not is_recent or has_unlike_peers then 'none'
         when is_lasting then 'lasting'
         when is_constant then 'constant'
         else 'none'

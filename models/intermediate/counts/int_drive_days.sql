@@ -38,6 +38,7 @@ with drive_days as (
         {{ counted('slowdown >= ' ~ edge) }} as slowdown_hours_{{ edge_name(edge) }},
 {%- endfor %}
         {{ counted('judged_slowdown is not null') }} as judged_hours,
+        {{ counted('slowdown is not null and rate_imbalance between 0.25 and 4') }} as like_load_hours,
 {%- for edge in (var('chronic_clear_slowdown'), var('chronic_slowdown')) %}
         {{ counted('judged_slowdown >= ' ~ edge) }} as judged_hours_{{ edge_name(edge) }},
 {%- endfor %}

@@ -88,6 +88,8 @@ worded as (
             when is_shared then ' Its cost counts once most of its slow hours are its own.'
             when not is_enough
                 then ' Not yet: it must cost more than ' || {{ rounded_text(var('replace_evidence_cost_ratio') ~ ' * cost_tail_hours', 1) }} || '.'
+            when has_unlike_peers
+                then ' Not yet: its RAID group is a guess, all drives of its host, and most of them do not share its load: say with `drivetail map` which are one array.'
             when not is_recent then ' Not yet: it must be slow in the last {{ var("replace_evidence_recent_days") }} days (last on '
                 || cast(cast(last_slow_hour_utc as date) as string) || ').'
             else ' Not yet: it must be slow on {{ var("replace_evidence_days") }} of 14 days (so far ' || cast(slow_days_14d as string)
