@@ -35,7 +35,7 @@ the end, its slot being empty for the hours of the third; another one becomes sl
 MILD_EXCESS = 0.4
 """Extra latency of one that is a little slow for good (ratio)."""
 BOOT_DRIVES, BOOT_SHARE, BOOT_FACTOR = 2, 1e-5, 6.0
-"""Healthy boot drives of one group: so many, with this share of a data drive's I/Os, each of which takes so many times as long (ratio)."""
+"""Healthy boot drives of a group: their number, their share of the I/Os of a data drive, and how much longer each takes (ratios)."""
 LEAST_LOAD, GREATEST_LOAD = 0.001, 3.0
 """Share of an even load of the drives of another, of which the least are log devices and spares, from the one to the other (ratio)."""
 HOURS_PER_CASE_AND_DAY = 3

@@ -184,7 +184,7 @@ def delivered(folder: Path, warehouse: Warehouse, seed: int, days: Iterable[int]
 
 
 def raised_by(connection: duckdb.DuckDBPyConnection, floor: int, share: float) -> set[str]:
-    """Drives with three slow hours within a day, of hours with so many I/Os, and such a share of their RAID group's median."""
+    """Drives with three slow hours within a day, of hours with at least `floor` I/Os and `share` of the median of their RAID group."""
     found = connection.execute(
         "with slow as (select drive_id, hour_utc, lead(hour_utc, 2) over (partition by drive_id order by hour_utc) as third_utc"
         " from marts.fct_drive_hours where is_slow and io_count >= $1 and coalesce(rate_imbalance >= $2, true))"
@@ -370,7 +370,7 @@ def evidence_lines(futures: dict[int, Future]) -> list[str]:
     """A line for each rule of evidence: the planted drives that would raise an alert."""
     lines = [
         "",
-        "Drives with three slow hours within a day, where an hour needs so many I/Os and such a share of the median I/Os of its group:",
+        "Drives with three slow hours within a day, where an hour needs at least these I/Os, and this share of the median I/Os of its group:",
         "",
     ]
     lines += ["| I/Os | share | idle and healthy | light and slow | others of a story that pays |", "|--:|--:|--:|--:|--:|"]
