@@ -26,6 +26,7 @@ TESTS = {
         "tests/proof/test_identity.py",
     ],
     "worlds": ["tests/proof/test_worlds.py"],
+    "incidents": ["tests/reference/test_incidents.py"],
     "pages": [
         "tests/report/test_weekly_report.py",
         "tests/report/test_cookbook.py",

@@ -67,7 +67,7 @@ def fleet() -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
                     is_slow = (day >= 7 * since and rng.random() < share) or (is_crowd and place < 2)
                     latency = rng.choice((230.0, 420.0)) if is_slow else 130.0 if (group, place) == (5, 0) else 100.0 + place
                     hours.append({"hour_utc": FIRST + timedelta(days=day, hours=hour), "drive_id": name, "raid_group_id": f"g{group:02}",
-                                  "read_ios": 10, "write_ios": 0, "read_latency_us": latency, "write_latency_us": None})  # fmt: skip
+                                  "read_ios": 100, "write_ios": 0, "read_latency_us": latency, "write_latency_us": None})  # fmt: skip
     return (
         pl.DataFrame(hours, schema_overrides={"write_latency_us": pl.Float64()}),
         pl.DataFrame(drives, infer_schema_length=None, schema_overrides={"valid_from": pl.Datetime("us")}),
