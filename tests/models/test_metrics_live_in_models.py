@@ -24,6 +24,8 @@ EXCEPTIONS = {
     ("drive.py", "count"): "explain: how many rows one drive has, how many intervals are not shown",
     ("drive.py", "max"): "explain: the last row of one drive",
     ("drive.py", "min"): "explain: the first row of one drive",
+    ("listings.py", "max"): "the last row of a host that went silent",
+    ("listings.py", "min"): "for how long it has been silent",
     ("missing.py", "max"): "explain: the row of a drive before an hour",
     ("missing.py", "min"): "explain: the row of a drive after an hour",
     ("missing.py", "max_by"): "explain: the RAID group of that row",
