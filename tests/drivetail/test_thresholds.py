@@ -145,13 +145,14 @@ def test_definitions_that_decide_whether_days_are_computed(manifest: Any, monkey
             assert (_store_version(manifest) != version) is is_stored, name
 
 
-def test_only_thresholds_of_slow_drives_decide_what_is_stored() -> None:
+def test_only_thresholds_of_slow_drives_and_of_evidence_decide_what_is_stored() -> None:
+    of_hours = ("slow_threshold_", "mild_threshold_", "min_judged_ios_", "min_load_share_")
     models, settable = models_of(), variables()["settable"]
     assert {name: variables()[name] for name in settable} == checked({name: variables()[name] for name in settable})
     for name, (least, greatest) in settable.items():
         other = least if variables()[name] == greatest else type(variables()[name])(greatest)
         is_stored = models.for_thresholds({name: other}).store_version != models.store_version
-        assert is_stored is name.startswith(("slow_threshold_", "mild_threshold_")), name
+        assert is_stored is name.startswith(of_hours), name
         assert models.for_thresholds({name: variables()[name]}) is models
     used = [node.name for node in models if "slow_threshold" in node.sql and PLACEHOLDER % "slow_threshold_ssd" in node.sql]
     assert used == ["int_thresholds"]
