@@ -11,6 +11,5 @@ where slow.drive_id not in (select drive_id from {{ ref('int_drives') }} where i
         from {{ ref('int_drive_events__identified') }} as events
         where events.drive_id = slow.drive_id
             and events.event_type = 'maintenance'
-            and events.occurred_at < slow.hour_utc + interval 1 hour
-            and coalesce(events.ended_at, events.occurred_at + interval 1 hour) > slow.hour_utc
+            and {{ is_during('events', 'slow.hour_utc') }}
     )

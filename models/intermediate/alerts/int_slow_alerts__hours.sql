@@ -113,8 +113,7 @@ slow_group_hours as (
             inner join {{ ref('int_drives') }} as drives on events.drive_id = drives.drive_id
             where drives.current_raid_group_id = group_hours.raid_group_id
                 and events.event_type = 'maintenance'
-                and events.occurred_at < group_hours.hour_utc + interval 1 hour
-                and coalesce(events.ended_at, events.occurred_at + interval 1 hour) > group_hours.hour_utc
+                and {{ is_during('events', 'group_hours.hour_utc') }}
         )
 ),
 

@@ -25,8 +25,7 @@ rebuild_hours as (
         on slow_hours.raid_group_id = events.raid_group_id
         and (slow_hours.drive_id = events.drive_id or not coalesce(events.is_of_drive, false))
     where events.event_type in ('rebuild', 'scrub')
-        and events.occurred_at < slow_hours.hour_utc + interval 1 hour
-        and coalesce(events.ended_at, events.occurred_at + interval 1 hour) > slow_hours.hour_utc
+        and {{ is_during('events', 'slow_hours.hour_utc') }}
 ),
 
 maintenance_hours as (
@@ -34,8 +33,7 @@ maintenance_hours as (
     from slow_hours
     inner join {{ ref('int_drive_events__identified') }} as events on slow_hours.drive_id = events.drive_id
     where events.event_type = 'maintenance'
-        and events.occurred_at < slow_hours.hour_utc + interval 1 hour
-        and coalesce(events.ended_at, events.occurred_at + interval 1 hour) > slow_hours.hour_utc
+        and {{ is_during('events', 'slow_hours.hour_utc') }}
 ),
 
 -- RAID-hours with a slow drive, and their own past: windows over every RAID-hour would cost a hundred times as much

@@ -10,8 +10,7 @@ with scored as (
             where events.event_type in ('rebuild', 'scrub')
                 and events.raid_group_id = outlying.raid_group_id
                 and (events.drive_id = outlying.drive_id or not events.is_of_drive)
-                and events.occurred_at < outlying.hour_utc + interval 1 hour
-                and coalesce(events.ended_at, events.occurred_at + interval 1 hour) > outlying.hour_utc
+                and {{ is_during('events', 'outlying.hour_utc') }}
         )
 ),
 
