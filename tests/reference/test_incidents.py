@@ -75,7 +75,7 @@ def fleet(number: int) -> Fleet:
             members.append({"drive_id": drive, "raid_group_id": group, "is_group_guessed": group == "h0", "host": host,
                             "is_named_by_array": group == "other",
                             "since_hour_utc": begin, "to_hour_utc": end})  # fmt: skip
-        rows += [{"drive_id": drive, "raid_group_id": group, "hour_utc": hour, "is_slow": True} for hour in sorted(slow[drive])]
+        rows += [{"drive_id": drive, "raid_group_id": group, "hour_utc": hour} for hour in sorted(slow[drive])]
     return Fleet(rows, places, members)
 
 
@@ -86,8 +86,8 @@ def found(given: Fleet, texts: Mapping[str, str]) -> tuple[list[Row], dict[str, 
         for name, rows in (
             ("int_drive_hours__evidence", given.slow), ("int_drives__places", given.places), ("int_drives__described", given.members),
         ):  # fmt: skip
-            frame = pl.DataFrame(rows, infer_schema_length=None)  # noqa: F841
-            connection.execute(f"create table intermediate.{name} as select * from frame")
+            connection.register("rows", pl.DataFrame(rows, infer_schema_length=None))
+            connection.execute(f"create table intermediate.{name} as select * from rows")
         connection.execute(f"create table staging.stg_raw__publication as select timestamp '{LAST}' as last_hour_utc")
         for relation in (TOGETHER, INCIDENTS):
             connection.execute(f"create table {relation} as {texts[relation]}")
