@@ -77,7 +77,13 @@ STORIES = {
     "pair": Story(2, "2.7x, all hours, two drives of a group", 2.7, _always, drives=2),
     "thin": Story(2, "2.7x, all hours, three hours of telemetry a day", 2.7, _always),
     "idle": Story(
-        5, "healthy, 6x from the first day, a millionth to a fiftieth of its peers' I/Os", 6.0, _always, 1, False, True, (-6, -1.7)
+        5,
+        "healthy, 6x from the first day, a millionth to a fiftieth of its peers' I/Os",
+        6.0,
+        _always,
+        pays=False,
+        is_early=True,
+        loads=(-6, -1.7),
     ),
     "light": Story(4, "3x, all hours, a thirtieth to three times its peers' I/Os", 3.0, _always, loads=(-1.5, 0.5)),
 }
