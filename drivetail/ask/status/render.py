@@ -124,7 +124,7 @@ def _outcomes_block(window: Row, span: str) -> list[str]:
     why = "their source gives one latency for both, or too few peers read or wrote"
     note = f"{human(undirected)} of those with a slowdown have no slowdown of reads or of writes: {why}" if undirected else ""
     unjudged = ", ".join(f"{human(row['drive_hours'])} {row['reason']}" for row in window["not_judged"] if row["drive_hours"])
-    judged = f"of those with a slowdown count for no verdict: {unjudged} (docs/alerts.md, Evidence)" if unjudged else ""
+    judged = f"of those with a slowdown these count for no verdict (docs/alerts.md, Evidence): {unjudged}" if unjudged else ""
     days = f"those of another source, name, path or part of an hour are of whole days, from {window['merged']['first_day_utc']} on"
     title = f"What became of {human(total)} accepted drive-hours"
     return [block(title, span, table(rows, columns), judged, note, days if any(merged.values()) else "")]
