@@ -145,7 +145,7 @@ def test_definitions_that_decide_whether_days_are_computed(manifest: Any, monkey
             assert (_store_version(manifest) != version) is is_stored, name
 
 
-def test_only_thresholds_of_slow_drives_and_of_evidence_decide_what_is_stored() -> None:
+def test_only_thresholds_of_slow_and_of_evidence_decide_what_is_stored() -> None:
     of_hours = ("slow_threshold_", "mild_threshold_", "min_judged_ios_", "min_load_share_")
     models, settable = models_of(), variables()["settable"]
     assert {name: variables()[name] for name in settable} == checked({name: variables()[name] for name in settable})
