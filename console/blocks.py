@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 from markupsafe import Markup
 
-from console.cells import HIDDEN, address, cell, heading, shape
+from console.cells import HIDDEN, PAGES, address, cell, heading, shape
 from console.published import DOWNLOADED, FORMS, Published
 from engine.read import QueryError, Row
 from engine.warehouse import quoted
@@ -130,11 +130,21 @@ def cells_of(published: Published, columns: list[str], rows: list[Row], relation
     """The heads and the cells of a table, for the template."""
     named = ("drive_id", "successor_drive_id", "slowest_drive_id", "subject_id")
     places = drive_places(published, {row[name] for row in rows for name in named if isinstance(row.get(name), str)})
+    groups = (*(name for name, page in PAGES.items() if page == "/group"), "subject_id")
+    places |= group_names(published, {row[name] for row in rows for name in groups if isinstance(row.get(name), str)} - places.keys())
+    places |= group_names(published, {row["incident_id"].removeprefix("raid_group ") for row in rows if row.get("incident_id")})
     heads = [
         {"heading": heading(name), "described": published.described(name, relation), "shape": shape(name, [row[name] for row in rows])}
         for name in columns
     ]
     return {"columns": heads, "rows": [[cell(name, row, places) for name in columns] for row in rows]}
+
+
+def group_names(published: Published, groups: set[str]) -> dict[str, Row]:
+    """What people call some RAID groups, where that is not what they are named: raid_group_id -> name."""
+    which = f"raid_group_id in ({texts(groups)}) and name <> raid_group_id"
+    found = published.rows(f"select raid_group_id, name from marts.dim_raid_groups where {which}") if groups else []
+    return {row["raid_group_id"]: row for row in found}
 
 
 def drive_places(published: Published, drives: set[str]) -> dict[str, Row]:

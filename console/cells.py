@@ -99,6 +99,8 @@ def cell(column: str, row: Row, places: dict[str, Row]) -> Markup:
         return Markup(numbers.NONE)
     # the name of an incident repeats what stands beside it
     shown = "look" if column in ("alert_id", "part_of") else text(column, value)
+    if column == "incident_id" and (group := value.removeprefix("raid_group ")) != value:
+        shown = f"RAID group {places.get(group, {}).get('name', group)}"
     page, names = PAGES.get(column, ""), {"name" if column == "relation" else "id": value}
     if column == "subject_id":
         page = SUBJECTS.get(row.get("subject_type", ""), "")
@@ -109,6 +111,8 @@ def cell(column: str, row: Row, places: dict[str, Row]) -> Markup:
     if not page or (column in PAGES and not isinstance(value, str)):
         is_badge = column in ("action", "verdict", "decision", "state")
         return badge(shown) if is_badge else escape(shown)
+    if page == "/group":
+        shown = places.get(value, {}).get("name", shown)
     known = places.get(value, {}) if page == "/drive" else {}
     is_to_do = "action" in row
     under = Markup("")

@@ -17,6 +17,7 @@ from report.weekly.figures import EVENT_SYMBOLS
 
 GREY = "rgba(97, 110, 124, 0.45)"
 MOST_LINES = 60
+SHADES = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#7A7A7A")  # as many groups are drawn
 
 
 def instants(rows: list[Row]) -> np.ndarray[Any, np.dtype[np.datetime64]]:
@@ -80,6 +81,33 @@ def group_tails(rows: list[Row]) -> go.Figure | None:
             hovertemplate=f"%{{y:.2f}}{TIMES} %{{customdata}}, %{{x}}<extra>{name}</extra>",
         )  # fmt: skip
     return over_time(figure, [row["tail_1"] for row in rows if row["tail_1"] is not None], rows[0]["slow_at"], 280)
+
+
+def group_latencies(rows: list[Row]) -> go.Figure | None:
+    """Median latency of RAID groups by hour, and what is usual where one was slow as a whole. Rows: label, hour_utc, median_latency_us,
+    usual_median_latency_us.
+    """
+    groups = list(dict.fromkeys(row["label"] for row in rows))[: len(SHADES)]
+    if not groups:
+        return None
+    figure = go.Figure()
+    for group, shade in zip(groups, SHADES, strict=False):
+        own = [row for row in rows if row["label"] == group]
+        figure.add_scatter(
+            x=instants(own), y=packed([row["median_latency_us"] / 1000 for row in own]), mode="lines", name=safe(group),
+            line={"color": shade, "width": 1.4}, hovertemplate=f"%{{y:.3g}} ms, %{{x}}<extra>{safe(group)}</extra>",
+        )  # fmt: skip
+    slow = [row for row in rows if row["label"] in groups and row["usual_median_latency_us"] is not None]
+    if slow:
+        figure.add_scatter(
+            x=instants(slow), y=packed([row["usual_median_latency_us"] / 1000 for row in slow]), mode="markers", name="usual at that hour",
+            marker={"size": 5, "color": GREY}, hovertemplate="usually %{y:.3g} ms, %{x}<extra></extra>",
+        )  # fmt: skip
+    styled(figure, 240, hovermode="closest")
+    figure.update_layout(margin={"l": 44, "r": 8, "t": 28, "b": 40})
+    figure.update_xaxes(hoverformat="%a %Y-%m-%d %H:00 UTC")
+    figure.update_yaxes(rangemode="tozero", ticksuffix=" ms")
+    return figure
 
 
 def slow_map(rows: list[Row]) -> go.Figure | None:

@@ -15,14 +15,15 @@ import plotly.graph_objects as go
 import yaml
 from markupsafe import Markup, escape
 
-from console.blocks import Figure, Page, Query, Table, drive_places, texts
+from console.blocks import Figure, Page, Query, Table, drive_places, group_names, texts
 from console.cells import PAGES as COLUMN_PAGES
 from console.cells import address
-from console.figures import drive_hours, group_tails, slow_map
+from console.figures import drive_hours, group_latencies, group_tails, slow_map
 from console.measures import SHOWN, definitions, measured_sql
 from console.published import Published
 from drivetail.ask.explain.hour import hour_text
 from drivetail.ask.explain.question import known_drive, parse_hour
+from drivetail.tell.alerts import OPEN, Alert, sentence
 from engine.read import QueryError, Row, not_asked
 from engine.warehouse import quoted
 from report.page.numbers import NONE, capacity, day, instant, kind_name
@@ -38,7 +39,7 @@ PEERS = timedelta(days=15)
 """Longest span in which every other drive of the group is drawn, or every drive of a host."""
 
 Draw = Callable[[list[Row]], go.Figure | None]
-DRAWS: dict[str, Draw] = {"tails": group_tails, "map": slow_map}
+DRAWS: dict[str, Draw] = {"tails": group_tails, "map": slow_map, "latencies": group_latencies}
 
 
 @cache
@@ -76,6 +77,18 @@ def link(page: str, shown: str, **parameters: object) -> Markup:
 def fact(title: str, name: str | None, page: str = "", id: str | None = None) -> tuple[str, Markup | str]:
     """Known facts: title, and value, which is a link where it has a page of its own."""
     return title, link(page, name, id=id or name) if page and name else name or NONE
+
+
+def group_fact(published: Published, group: str | None) -> tuple[str, Markup | str]:
+    """A RAID group as people call it."""
+    called = group_names(published, {group} if group else set()).get(group or "", {}).get("name", group)
+    return fact("RAID group", called, "/group", group)
+
+
+def told(published: Published, where: Callable[[Alert], bool]) -> str:
+    """The open alerts of several drives that a page is about, as they are told."""
+    found = [alert for alert in (Alert(**row) for row in published.rows(OPEN)) if alert.subject_type != "drive" and where(alert)]
+    return " ".join(f"{sentence(alert).splitlines()[0]}." for alert in found)
 
 
 def found_rows(published: Published, sql: str, otherwise: str) -> list[Row]:
@@ -157,7 +170,7 @@ def drive(published: Published, query: Query) -> Page:
     facts = [
         fact("Host", host, "/host"), *([fact("Device", known["device"])] if known["device"] else []), fact("Slot", known["slot"]),
         fact("Enclosure", enclosure, "/enclosure", f"{host}/{enclosure}" if host else None),
-        fact("RAID group", group, "/group"), fact("Model", known["model"], "/model"), fact("Serial", id),
+        group_fact(published, group), fact("Model", known["model"], "/model"), fact("Serial", id),
         fact("Firmware", known["firmware"]),
         fact("Kind", f"{kind_name(known['kind'])}, {capacity(known['capacity_bytes'])}"), fact("Site", known["site"]),
         fact("Deployed", day(known["deployed_on"])),
@@ -198,14 +211,16 @@ def group(published: Published, query: Query) -> Page:
     (known,) = found_rows(published, f"select * from marts.dim_raid_groups where raid_group_id = {this}", otherwise)
     words = {
         **span_words(span["since"], span["until"]), "id": this, "hours": f"hours.raid_group_id = {this}",
-        "drives": f"drives.current_raid_group_id = {this}", "alerts": f"raid_group_id = {this}",
+        "drives": f"drives.current_raid_group_id = {this}", "alerts": f"raid_group_id = {this}", "groups": f"({this})",
     }  # fmt: skip
     host = link("/host", known["host"]) if known["host"] else None
+    called = known["name"] != known["raid_group_id"]
     drives = counted_noun(known["data_drive_count"] or 0, "data drive")
     guessed = "guessed: it is only the host" if known["is_guessed"] else None
-    told = [host, kind_name(known["kind"]), known["raid_level"], drives, known["site"], guessed]
-    under = Markup(", ").join(part for part in told if part)
-    return Page(f"RAID group {query['id']}", blocks_of(published, "group", words), under=under, span=span)
+    facts = [host, kind_name(known["kind"]), known["raid_level"], drives, known["site"], guessed, known["raid_group_id"] if called else None]
+    under = Markup(", ").join(part for part in facts if part)
+    answer = told(published, lambda alert: alert.subject_id == known["raid_group_id"])
+    return Page(f"RAID group {known['name']}", blocks_of(published, "group", words), under=under, answer=answer, span=span)
 
 
 def host_or_enclosure(published: Published, query: Query, column: str) -> Page:
@@ -215,11 +230,13 @@ def host_or_enclosure(published: Published, query: Query, column: str) -> Page:
     places = f"select distinct host, enclosure from marts.dim_drives where {named} order by host, enclosure"
     found = found_rows(published, places, f"{id!r} is no {column} of this publication; search for a part of its name")
     drives = f"(select drive_id from marts.dim_drives where {named})"
+    groups = f"(select current_raid_group_id from marts.dim_drives where {named})"
     subjects = {id, *(f"{row['host']}/{row['enclosure']}" for row in found if column == "enclosure")}
     words = {
         **span_words(span["since"], span["until"]), "hours": f"drives.drive_id in {drives}", "drives": f"drives.drive_id in {drives}",
         "alerts": f"(subject_type = '{column}' and subject_id in ({texts(subjects)})) "
-        f"or (subject_type = 'drive' and subject_id in {drives})",
+        f"or (subject_type = 'drive' and subject_id in {drives}) or (subject_type = 'raid_group' and subject_id in {groups})",
+        "groups": groups,
     }  # fmt: skip
     others = [
         link("/enclosure", f"{row['host']}/{row['enclosure']}") if column == "host" else link("/host", row["host"])
@@ -227,7 +244,8 @@ def host_or_enclosure(published: Published, query: Query, column: str) -> Page:
         if row["host"] and row["enclosure"]
     ]
     under = Markup(", ").join(dict.fromkeys(others))
-    return Page(f"{column.capitalize()} {id}", blocks_of(published, "place", words), under=under, span=span)
+    answer = told(published, lambda alert: alert.subject_id in subjects or (column == "host" and alert.host == id))
+    return Page(f"{column.capitalize()} {id}", blocks_of(published, "place", words), under=under, answer=answer, span=span)
 
 
 def model(published: Published, query: Query) -> Page:
@@ -253,17 +271,20 @@ def alert(published: Published, query: Query) -> Page:
     rows = [known, *published.rows(f"select * from marts.fct_slow_alerts where part_of = {this}")]
     drives = {row["subject_id"] for row in rows if row["subject_type"] == "drive"}
     subject = place(drive_places(published, drives).get(known["subject_id"], {})) or known["subject_id"]
+    subject = group_names(published, {subject}).get(subject, {}).get("name", subject)
     state = "open" if known["cleared_at"] is None else f"cleared at {instant(known['cleared_at'])} UTC"
     facts = [
         fact("First slow hour", f"{instant(known['first_slow_hour_utc'])} UTC"), fact("Raised", f"{instant(known['raised_at'])} UTC"),
         fact("State", state), fact("Slow hours", str(known["slow_hours"])), fact("Drives", str(known["drive_count"])),
-        fact("RAID group", known["raid_group_id"], "/group"), *([fact("Part of", known["part_of"], "/alert")] if known["part_of"] else []),
+        group_fact(published, known["raid_group_id"]), *([fact("Part of", known["part_of"], "/alert")] if known["part_of"] else []),
     ]  # fmt: skip
     since, until = known["first_slow_hour_utc"] - timedelta(days=1), known["last_slow_hour_utc"] + timedelta(days=2)
     which = f"drives.drive_id in ({texts(drives)})" if drives else f"drives.current_raid_group_id = {quoted(known['raid_group_id'] or '')}"
-    words = {**span_words(since, until), "hours": which, "drives": which}
+    groups = f"({texts({known['raid_group_id'] or ''})})"
+    words = {**span_words(since, until), "hours": which, "drives": which, "groups": groups}
+    answer = told(published, lambda alert: alert.alert_id == known["alert_id"])
     title = f"{known['subject_type'].replace('_', ' ').capitalize()} {subject}: {known['reason'].replace('_', ' ')}"
-    return Page(title, blocks_of(published, "alert", words), under=state, facts=facts)
+    return Page(title, blocks_of(published, "alert", words), under=state, answer=answer, facts=facts)
 
 
 def kept_reports(root: Path) -> list[Path]:

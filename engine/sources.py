@@ -84,8 +84,8 @@ def rows_of(columns: Columns, files: Sequence[Path], identity: Columns) -> str:
     others = [path for path in files if source_of(path) is not None]
     nulls = "".join(f', cast(null as {kind}) as "{name}"' for name, kind in identity.items())
     sides = [f"select *{nulls} from {parquet(own)}"] if own else []
-    if "from_utc" in identity:
-        # an earlier release did not write when within the hour
+    if identity.keys() & {"from_utc", "array_name"}:
+        # an earlier release did not write when within the hour, nor what a host calls an array
         sides += [no_rows(columns), f"select * from {parquet(others, is_by_name=True)}"] if others else []
     else:
         sides += [f"select * from {parquet(others)}"] if others else []
@@ -106,7 +106,7 @@ def identity_of(table: str, columns: Columns) -> dict[str, str]:
     if table.startswith("retired_") or table in ("rejected_records", "ingested_files"):
         return {}
     spans = ("from_utc", "to_utc") if table in ("drive_hours", "drive_latencies") else ()
-    return {name: columns[name] for name in ("source", "is_alias", "is_group_guessed", *spans) if name in columns}
+    return {name: columns[name] for name in ("source", "is_alias", "is_group_guessed", "array_name", *spans) if name in columns}
 
 
 def raw_rows(table: str, columns: Columns, files: RawFiles, days: Sequence[date] | None = None, horizon: date | None = None) -> str:

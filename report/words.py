@@ -26,6 +26,11 @@ def counted_noun(count: int, noun: str, plural: str | None = None) -> str:
     return f"{human(count)} {noun if count == 1 else plural or noun + 's'}"
 
 
+def milliseconds(latency_us: float) -> str:
+    """A latency of three digits: `21.3 ms`, `0.0821 ms`."""
+    return f"{latency_us / 1000:.3g} ms" if latency_us < 1e6 else f"{latency_us / 1000:,.0f} ms"
+
+
 def duration(hours: float) -> str:
     """Hours as people say them: `25 min`, `3 h`, `2 d 4 h`."""
     minutes = round(hours * 60)

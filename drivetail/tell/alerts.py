@@ -19,7 +19,7 @@ from engine.warehouse import Warehouse
 from ingest.contract.values import utc_now
 from ingest.raw.register import Record, Register
 from ingest.reading.text import in_sight
-from report.words import counted_noun, named_drive, ordinal, place, to_minute
+from report.words import counted_noun, milliseconds, named_drive, ordinal, place, to_minute
 
 SAME_WITHIN = timedelta(hours=24)
 """Two alerts of one subject and reason are at least as far apart (alert_clear_hours); closer, late data have moved the one."""
@@ -52,7 +52,8 @@ parts as (
                 'median_slowdown': alerts.median_slowdown
             }
             order by alerts.slow_hours desc, alerts.subject_id
-        ) filter (alerts.reason = 'acute') as members
+        ) filter (alerts.reason = 'acute') as members,
+        case when count(distinct drives.host) = 1 then min(drives.host) end as host
     from alerts
     left join marts.dim_drives as drives on alerts.subject_id = drives.drive_id
     where alerts.part_of is not null
@@ -64,15 +65,17 @@ of_groups as (
     group by current_raid_group_id
 )
 select
-    alerts.* exclude (cleared_at), drives.kind, drives.model, drives.host, drives.device, drives.enclosure, drives.slot,
-    coalesce(drives.is_group_guessed, raid_groups.is_guessed) as is_group_guessed,
+    alerts.* exclude (cleared_at), raid_groups.name as raid_group_name, drives.kind, drives.model,
+    coalesce(drives.host, parts.host, case when alerts.subject_type = 'raid_group' then raid_groups.host end) as host,
+    drives.device, drives.enclosure, drives.slot,
+    coalesce(drives.is_group_guessed, case when alerts.subject_type = 'raid_group' then raid_groups.is_guessed end) as is_group_guessed,
     case when freshness.is_silent then freshness.last_hour_utc end as silent_since,
     list_sort(coalesce(of_groups.drives, parts.drives, [alerts.subject_id])) as drives,
     coalesce(parts.members, []) as members
 from alerts
 left join marts.dim_drives as drives on alerts.subject_type = 'drive' and alerts.subject_id = drives.drive_id
 left join status.fct_drive_freshness as freshness on alerts.subject_type = 'drive' and alerts.subject_id = freshness.drive_id
-left join marts.dim_raid_groups as raid_groups on alerts.subject_type = 'raid_group' and alerts.subject_id = raid_groups.raid_group_id
+left join marts.dim_raid_groups as raid_groups on alerts.raid_group_id = raid_groups.raid_group_id
 left join of_groups on alerts.subject_type = 'raid_group' and alerts.subject_id = of_groups.current_raid_group_id
 left join parts on alerts.alert_id = parts.alert_id
 where alerts.cleared_at is null
@@ -82,8 +85,9 @@ order by coalesce(alerts.reopened_at, alerts.raised_at) desc, alerts.subject_typ
 
 
 HELD = """
-select held.*
+select held.*, raid_groups.name as raid_group_name
 from status.fct_held_alerts as held
+left join marts.dim_raid_groups as raid_groups on held.raid_group_id = raid_groups.raid_group_id
 cross join marts.publication as publication
 where held.ended_at > publication.last_hour_utc - interval 1 day
 order by held.slow_hours desc, held.subject_type, held.subject_id
@@ -106,6 +110,7 @@ class Alert:
     subject_id: str
     reason: str
     raid_group_id: str | None
+    raid_group_name: str | None
     raised_at: datetime
     episode_count: int
     reopened_at: datetime | None
@@ -173,10 +178,18 @@ class Alert:
 
     @property
     def subject(self) -> str:
-        """Its subject, by place: `web2 sdd (SERIAL, MODEL)`, `enclosure web2/e1`."""
+        """Its subject, by place: `web2 sdd (SERIAL, MODEL)`, `enclosure web2/e1`, `RAID group raid6a md0 (UUID)`."""
         if self.subject_type == "drive":
             return named_drive({**vars(self), "drive_id": self.subject_id})
-        return f"{self.subject_type.replace('_', ' ')} {self.subject_id}".replace("raid group", "RAID group")
+        if self.subject_type == "raid_group":
+            return f"RAID group {self.group}{' (guessed: all drives of its host)' if self.is_group_guessed else ''}"
+        return f"{self.subject_type} {self.subject_id}"
+
+    @property
+    def group(self) -> str | None:
+        """Its RAID group as people call it, and as it is named: `raid6a md0 (5f1c...)`."""
+        is_called = self.raid_group_name not in (None, self.raid_group_id)
+        return f"{self.raid_group_name} ({self.raid_group_id})" if is_called else self.raid_group_id
 
     @property
     def since(self) -> datetime:
@@ -220,7 +233,7 @@ def held_sentence(rows: Sequence[Row]) -> str | None:
 
 
 def _held_name(row: Row) -> str:
-    return named_drive({**row, "drive_id": row["subject_id"]}) if row["subject_type"] == "drive" else f"RAID group {row['subject_id']}"
+    return named_drive({**row, "drive_id": row["subject_id"]}) if row["subject_type"] == "drive" else f"RAID group {row['raid_group_name']}"
 
 
 def report_once(
@@ -338,7 +351,8 @@ def sentence(alert: Alert) -> str:
     what = {
         "acute": f"{alert.median_slowdown or 0:.1f} times its peers {since}",
         "together": f"{counted_noun(alert.drive_count, 'drive')} slow in the same hours {since}",
-        "whole_group": f"slow as a whole {since}, up to {alert.max_slowdown or 0:.1f} times its usual latency at that hour of the week",
+        "whole_group": f"slow as a whole {since}: {alert.median_slowdown or 0:.1f} times its usual latency at that hour of the week, "
+        f"up to {alert.max_slowdown or 0:.1f}",
         "chronic": f"a little slow {since}",
     }[alert.reason]
     facts = [f"{alert.subject}: {what}"]
@@ -349,7 +363,8 @@ def sentence(alert: Alert) -> str:
     if alert.latency_us is not None and alert.median_latency_us is not None:
         beside = "usually" if alert.reason == "whole_group" else "its peers"
         facts.append(
-            f"at worst {round(alert.latency_us)} us at {to_minute(alert.worst_hour_utc)} ({beside} {round(alert.median_latency_us)} us)"
+            f"at worst {milliseconds(alert.latency_us)} at {to_minute(alert.worst_hour_utc)} "
+            f"({beside} {milliseconds(alert.median_latency_us)})"
         )
     if alert.silent_since is not None:
         facts.append(f"it has sent nothing since {to_minute(alert.silent_since)}")
@@ -358,9 +373,7 @@ def sentence(alert: Alert) -> str:
         facts += [f"{name} {value}" for name, value in placed if value]
     if alert.raid_group_id is not None:
         guessed = " (guessed: all drives of its host)" if alert.is_group_guessed else ""
-        facts += (
-            [f"RAID group {alert.raid_group_id}{guessed}"] if alert.subject_type != "raid_group" else [guessed.strip()] if guessed else []
-        )
+        facts += [f"RAID group {alert.group}{guessed}"] if alert.subject_type != "raid_group" else []
     named = [
         f"{named_drive(one)}: {one['median_slowdown'] or 0:.1f} times its peers in {counted_noun(one['slow_hours'], 'hour')}"
         for one in alert.members[:MAX_DRIVES_NAMED]
@@ -377,7 +390,7 @@ def render_alerts(alerts: Sequence[Alert], *, with_all: bool = False) -> str:
         walk = alert.subject_type == "drive" and {"host": alert.host, "device": alert.device, "slot": alert.slot}
         where = place(walk) if walk else ""
         times = f"{alert.episode_count} times" if alert.episode_count > 1 else None
-        row = {**asdict(alert), "number": number, "where": where or alert.subject, "shown": _shown(alert), "again": times}
+        row = {**asdict(alert), "number": number, "where": where or (alert.raid_group_name if alert.subject_type == "raid_group" else alert.subject), "shown": _shown(alert), "again": times}
         row["serial"] = alert.subject_id if alert.subject_type == "drive" else None
         rows.append(row)
         # the drives of an incident stand beneath it
@@ -397,7 +410,7 @@ def render_alerts(alerts: Sequence[Alert], *, with_all: bool = False) -> str:
         "S": ("median_slowdown", lambda value: round(value, 2)),
         "worst S": ("max_slowdown", lambda value: round(value, 2)),
         "silent since": "silent_since",
-        "group": "raid_group_id",
+        "group": "raid_group_name",
     }
     if with_all:
         columns["shown"] = "shown"

@@ -91,11 +91,11 @@ def find(warehouse: Warehouse, *, now: datetime | None = None) -> Found:
         elif shared_place is not None:
             why = f"{shared_place} is slow: look at what its drives share"
         elif any(place.reason == "whole_group" and place.subject_id == group for place in places):
-            why = f"RAID group {group} is slow as a whole"
+            why = f"RAID group {alert.raid_group_name} is slow as a whole"
         elif group is not None and any(of_group == group and drive != alert.subject_id for drive, of_group in decided):
-            why = f"a replacement in RAID group {group} is decided: one drive at a time"
+            why = f"a replacement in RAID group {alert.raid_group_name} is decided: one drive at a time"
         elif group in taken:
-            why = f"{taken[group]} of RAID group {group} first: one drive at a time"
+            why = f"{taken[group]} of RAID group {alert.raid_group_name} first: one drive at a time"
         else:
             why = None
             if group is not None:
@@ -106,7 +106,7 @@ def find(warehouse: Warehouse, *, now: datetime | None = None) -> Found:
         host: (row["subject_id"], row["cleared_at"]) for row in over if (host := drives.get(row["subject_id"])) not in slow_hosts and host
     }
     shared = [
-        {"subject_type": one.subject_type, "subject_id": one.subject_id, "since_utc": one.first_slow_hour_utc, "check": one.check}
+        {"subject_type": one.subject_type, "subject_id": one.subject_id, "host": one.host, "since_utc": one.first_slow_hour_utc, "check": one.check}
         for one in places
     ]
     held: dict[str, list[Row]] = {}

@@ -171,14 +171,15 @@ OPTIONS: dict[str, dict[str, pl.DataType]] = {
 RAW: dict[str, dict[str, pl.DataType]] = {kind: {**CONTRACT[kind], **OPTIONS[kind], **ORIGIN} for kind in RAW_KINDS}
 
 # Further columns of a record from a source that sees drives from a host: its source, whether drive_id is an alias
-# (`HOST/DEVICE`, `wwn:...`) and not a serial number, whether raid_group_id is only the host the drive is in, and the span within the hour
-# that was measured: null where it begins or ends with the hour (ingest/reading/spans.py).
+# (`HOST/DEVICE`, `wwn:...`) and not a serial number, whether raid_group_id is only the host the drive is in, what that host calls its array,
+# and the span within the hour that was measured: null where it begins or ends with the hour (ingest/reading/spans.py).
 _SEEN: dict[str, pl.DataType] = {"source": TEXT, "is_alias": FLAG}
 _SPAN: dict[str, pl.DataType] = {"from_utc": TIME, "to_utc": TIME}
 IDENTITY: dict[str, dict[str, pl.DataType]] = {
     "drive_hours": {**_SEEN, "is_group_guessed": FLAG, **_SPAN},
     "drive_latencies": {**_SEEN, **_SPAN},
-    **{kind: {**_SEEN, "is_group_guessed": FLAG} for kind in ("drive_samples", "drives")},
+    "drive_samples": {**_SEEN, "is_group_guessed": FLAG},
+    "drives": {**_SEEN, "is_group_guessed": FLAG, "array_name": TEXT},
     **dict.fromkeys(("drive_events", "drive_health"), _SEEN),
     **{kind: {"source": TEXT} for kind in ("drive_aliases", "labels")},
 }

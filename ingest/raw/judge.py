@@ -263,13 +263,13 @@ def _clashing(staged: StagedDelivery, record_kind: str, on_progress: Callable[[i
     # key_hashes sees by `source` that hosts saw them
     needed = [*key_of(record_kind, raw_columns(record_kind, staged.source)), *(["source"] if staged.source else [])]
     for number, path in enumerate(near):
-        theirs = key_hashes(_scan(path, record_kind).filter(_in_hours(record_kind, first, last)).select(needed).collect(), record_kind)
+        theirs = key_hashes(scan_stored(path, record_kind).filter(_in_hours(record_kind, first, last)).select(needed).collect(), record_kind)
         clashing.append(theirs[_is_in(theirs, mine)])
         on_progress(number + 1, len(near))
     return _distinct(np.concatenate(clashing))
 
 
-def _scan(path: Path, record_kind: str) -> pl.LazyFrame:
+def scan_stored(path: Path, record_kind: str) -> pl.LazyFrame:
     """Records of a raw file; columns that an earlier release did not write are null."""
     return pl.scan_parquet(path, glob=False, schema=raw_columns(record_kind, source_of(path)), missing_columns="insert")
 
@@ -324,6 +324,6 @@ def _clashing_rows(
 ) -> pl.DataFrame:
     found = [pl.DataFrame(schema=raw_columns(record_kind, source))]
     for path in paths:
-        rows = _scan(path, record_kind).filter(_in_hours(record_kind, first, last)).collect()
+        rows = scan_stored(path, record_kind).filter(_in_hours(record_kind, first, last)).collect()
         found.append(rows.filter(pl.Series(_is_in(key_hashes(rows, record_kind), clashing))))
     return pl.concat(found)

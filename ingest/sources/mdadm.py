@@ -665,6 +665,7 @@ def _members(host: str, look: Look, arrays: list[Array], shared: Shared) -> Iter
             "collected_at": look.at,
             "is_alias": True,
             "is_group_guessed": False,
+            "array_name": array.name,
         }
 
 

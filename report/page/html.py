@@ -17,6 +17,7 @@ from plotly.offline import get_plotlyjs
 
 from ingest.reading.text import in_order
 from report.page import numbers
+from report.words import milliseconds
 
 REPORT = Path(__file__).parents[1]
 
@@ -44,6 +45,7 @@ def environment(folder: Path) -> jinja2.Environment:
         times=numbers.times,
         whole=numbers.whole,
         tenths=numbers.tenths,
+        milliseconds=milliseconds,
         capacity=numbers.capacity,
         shell=shlex.quote,
         instant=numbers.instant,

@@ -122,7 +122,10 @@ def render_page(facts: WeekFacts) -> str:
         verdict_words=VERDICTS,
         lists_of=lists_of,
         incidents=incidents(facts.actions),
-        places={row["drive_id"]: {**row, "walk": place(row)} for row in facts.places},
+        places={
+            **{row["raid_group_id"]: {"walk": row["name"]} for row in facts.group_names},
+            **{row["drive_id"]: {**row, "walk": place(row)} for row in facts.places},
+        },
         listed={row["drive_id"]: row for row in facts.actions},
         todo={row["drive_id"]: row["action"] for row in facts.actions if row["action"] != "none"},
         explain=lambda drive: f"drivetail explain {shlex.quote(drive)}",

@@ -68,6 +68,7 @@ class WeekFacts:
     causes: list[Row]
     actions: list[Row]
     open_alerts: list[Row]
+    group_names: list[Row]
     places: list[Row]
     candidates: list[Row]
     candidate_quarter: list[Row]
@@ -123,11 +124,13 @@ def fetch_week(connection: duckdb.DuckDBPyConnection, week: Row, known_at: datet
     words["listed_groups"] = _texts(sorted(row["raid_group_id"] for row in answers["raid_groups"]))
     ask(["drive_series"])
     words["groups"] = _texts(sorted({row["raid_group_id"] for row in [*answers["drive_series"], *answers["drives"]]}))
-    ask([name for name in QUESTIONS if name not in answers and name != "places"])
+    ask([name for name in QUESTIONS if name not in answers and name not in ("places", "group_names")])
     rows = [row for found in answers.values() for row in found]
     named = {row[name] for row in rows for name in ("drive_id", "successor_drive_id", "subject_id") if row.get(name) is not None}
     words["named"] = _texts(sorted(named))
-    ask(["places"])
+    groups = {row[name] for row in rows for name in ("raid_group_id", "current_raid_group_id", "subject_id") if row.get(name) is not None}
+    words["named_groups"] = _texts(sorted(groups))
+    ask(["places", "group_names"])
     (fleet,) = answers.pop("fleet")
     return WeekFacts(
         week=week, known_at=known_at, publication=fetch_publication(connection), fleet=fleet,
@@ -367,6 +370,12 @@ where cleared_at is null and subject_type <> 'drive' and part_of is null
 order by raised_at desc, subject_type, subject_id
 """,
     "candidate_quarter": "select * from report.candidate_quarter",
+    "group_names": """
+select raid_group_id, name
+from marts.dim_raid_groups
+where raid_group_id in ($named_groups) and name <> raid_group_id
+order by raid_group_id
+""",
     "places": """
 select drive_id, host, device, slot, enclosure, model
 from marts.dim_drives

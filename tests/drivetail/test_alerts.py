@@ -119,8 +119,8 @@ def test_a_message_begins_with_host_and_device(settled: Warehouse) -> None:
         )
     (alert,) = [alert for alert in open_alerts(settled) if alert.subject_id == "d15"]
     assert sentence(alert) == (
-        "web2 sdd (d15, ST16): 3.2 times its peers since 2026-01-05 12:00 UTC; 3 slow hours; at worst 17250 us at 2026-01-05 12:00 "
-        "(its peers 5450 us); enclosure e1; slot 5; RAID group g1 (guessed: all drives of its host). At 1.0 times its peers' load, so the "
+        "web2 sdd (d15, ST16): 3.2 times its peers since 2026-01-05 12:00 UTC; 3 slow hours; at worst 17.2 ms at 2026-01-05 12:00 "
+        "(its peers 5.45 ms); enclosure e1; slot 5; RAID group g1 (guessed: all drives of its host). At 1.0 times its peers' load, so the "
         "drive or its path is at fault: reseat it and check the cabling. If it stays slow, replace it"
     )
     assert "web2 sdd  5     e1" in drivetail("alerts", "-w", settled.root).stdout
@@ -134,6 +134,30 @@ def test_a_message_begins_with_host_and_device(settled: Warehouse) -> None:
     for line in ("Host        web2", "Device      sdd", "Slot        5", "Be sure of the drive: smartctl -i /dev/sdd must say d15."):
         assert line in text
     assert [record["verdict"] for record in Register(settled.raw, "decisions").read()] == ["watch"]
+
+
+def test_an_alert_of_a_raid_group_names_host_array_and_how_slow_it_is(settled: Warehouse) -> None:
+    add_alert(settled, "g1", subject_type="raid_group", reason="whole_group", raid_group_id="g1", alert_id="g1", median_slowdown=3.1)
+    with duckdb.connect(str(settled.published)) as connection:
+        connection.execute("update marts.dim_raid_groups set name = 'raid6a md0', host = 'raid6a' where raid_group_id = 'g1'")
+    (alert,) = [one for one in open_alerts(settled) if one.reason == "whole_group"]
+    assert (alert.host, alert.raid_group_name) == ("raid6a", "raid6a md0")
+    assert sentence(alert).startswith(
+        "RAID group raid6a md0 (g1): slow as a whole since 2026-01-05 12:00 UTC: 3.1 times its usual latency at that hour of the week, up "
+        "to 3.2; 3 slow hours; at worst 17.2 ms at 2026-01-05 12:00 (usually 5.45 ms). No drive stands out"
+    )
+    (line,) = [line for line in drivetail("alerts", "-w", settled.root).stdout.splitlines() if "whole group" in line]
+    assert line.split("  ")[1].strip() == "raid6a md0" and " g1" not in line and "3.1" in line
+    (metric,) = [line for line in drivetail("metrics", "-w", settled.root).stdout.splitlines() if 'reason="whole_group"' in line]
+    assert 'host="raid6a"' in metric
+
+
+def test_an_alert_of_a_group_that_is_only_a_host_says_so(settled: Warehouse) -> None:
+    add_alert(settled, "g1", subject_type="raid_group", reason="whole_group", raid_group_id="g1", alert_id="g1")
+    with duckdb.connect(str(settled.published)) as connection:
+        connection.execute("update marts.dim_raid_groups set host = 'g1', is_guessed = true where raid_group_id = 'g1'")
+    (alert,) = [one for one in open_alerts(settled) if one.reason == "whole_group"]
+    assert alert.subject == "RAID group g1 (guessed: all drives of its host)" and alert.host == "g1"
 
 
 def test_an_alert_of_a_drive_that_went_silent_says_since_when(settled: Warehouse) -> None:

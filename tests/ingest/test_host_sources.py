@@ -47,6 +47,7 @@ def test_every_version_of_the_export_names_its_members(warehouse: Warehouse) -> 
     group = "bc9eb9bb:cba04711:7e4155f7:808630e7"
     assert raid10 == {"host3/sdc": [group, "data", "2", "raid10"], "host3/sdd": [group, "data", "3", "raid10"]}
     assert set(warehouse.rows("drives", "source is_alias is_group_guessed valid_from")) == {("mdadm", True, False, AT)}
+    assert ("test",) in warehouse.rows("drives", "array_name")
 
 
 @needs_shared
@@ -357,11 +358,11 @@ def test_arrays_in_any_order_under_any_names_lose_nobody(given_looks: list[tuple
 
 
 @pytest.mark.parametrize(
-    ("uuids", "more"),
-    [(("", ""), []), ((UUID, ""), []), (("", UUID), [("web1/sda", UUID), ("web1/sdb", UUID)])],
+    ("uuids", "group"),
+    [(("", ""), "web1/md1"), ((UUID, ""), UUID), (("", UUID), UUID)],
 )
 def test_a_look_that_came_before_is_compared_by_members_too(
-    uuids: tuple[str, str], more: list[tuple[str, str]], warehouse: Warehouse
+    uuids: tuple[str, str], group: str, warehouse: Warehouse
 ) -> None:
     line = "active raid1 sda1[0] sdb1[1]"
     looks_at = [array(f"md1 : {line}", "", uuids[0]), array(f"md127 : {line}", "", uuids[1])]
@@ -369,7 +370,8 @@ def test_a_look_that_came_before_is_compared_by_members_too(
     (text,) = mdstat(*looks_at).values()
     warehouse.land("mdadm", {"web1/mdstat": text.replace(f"TS {TS}", f"TS {TS} again")})
     assert not warehouse.stored("drive_events").height
-    assert warehouse.rows("drives", "drive_id raid_group_id", valid_from=AT + timedelta(minutes=10)) == more
+    found = warehouse.rows("drives", "drive_id raid_group_id array_name", valid_from=AT + timedelta(minutes=10))
+    assert found == [("web1/sda", group, "md127"), ("web1/sdb", group, "md127")]
 
 
 @pytest.mark.parametrize("form", [EXPORT, DETAIL], ids=["export", "detail"])

@@ -482,6 +482,7 @@ def test_members_of_an_array_are_a_group_with_its_spare(warehouse: Warehouse) ->
     pulled(fleet, warehouse)
     assert warehouse.live()["raid_group_id"].unique().to_list() == ["aa:bb:cc:dd"]
     assert warehouse.rows("drives", "drive_id role") == [("web/sda", "data"), ("web/sdb", "data"), ("web/sdc", "spare")]
+    assert set(warehouse.rows("drives", "array_name")) == {("md0",)}
 
 
 def test_where_node_exporter_names_no_drive_the_membership_does(warehouse: Warehouse) -> None:

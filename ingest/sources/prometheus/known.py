@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from ingest.contract.fleet import CONTRACT, IDENTITY, KEY
-from ingest.raw.judge import stored_files
+from ingest.raw.judge import scan_stored, stored_files
 from ingest.raw.store import source_of, table_files
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def stored_rows(record_kind: str, landing: Landing, rows: pl.DataFrame, columns:
     """Records that have landed of this source, or that this call has staged, that began no later and has a name of these."""
     name, begins = columns[:2]
     paths = [path for path in table_files(landing.staged.deliveries, record_kind) if source_of(path) == landing.source]
-    scans = [landing.records(record_kind).lazy(), *([pl.scan_parquet(paths, glob=False)] if paths else [])]
+    scans = [landing.records(record_kind).lazy(), *(scan_stored(path, record_kind) for path in paths)]
     wanted = pl.col(name).is_in(rows[name].unique().implode()) & (pl.col(begins) <= rows[begins].max())
     return pl.concat([scan.filter(wanted).select(columns) for scan in scans]).unique().collect()
 

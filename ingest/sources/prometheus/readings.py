@@ -42,8 +42,7 @@ DRIVE: dict[str, pl.DataType] = {"host": pl.String(), "device": pl.String(), "pa
 IDENTITY: dict[str, pl.DataType] = {
     **dict.fromkeys(("serial", "wwn", "model", "firmware"), pl.String()),
     "is_rotating": pl.Boolean(),
-    "raid_group_id": pl.String(),
-    "role": pl.String(),
+    **dict.fromkeys(("raid_group_id", "array_name", "role"), pl.String()),
 }
 READING: dict[str, pl.DataType] = {
     **DRIVE,
@@ -415,7 +414,7 @@ def _periods(readings: pl.DataFrame) -> pl.DataFrame:
     where another identity came.
     """
     place = ["host", "device"]
-    facts = ["serial", "wwn", "model", "firmware", "is_rotating", "raid_group_id", "role"]
+    facts = ["serial", "wwn", "model", "firmware", "is_rotating", "raid_group_id", "array_name", "role"]
     # of what is carried the last of a device says who is there
     ordered = readings.filter(~pl.col("is_carried") | pl.col("since").is_not_null()).sort(*place, "at", "path")
     several = ordered.group_by(place).agg((pl.col("path").n_unique() > 1).any().alias("several")).filter("several")
@@ -461,6 +460,7 @@ def _drives(periods: pl.DataFrame) -> pl.DataFrame:
         "valid_to",
         pl.lit(True).alias("is_alias"),
         pl.col("raid_group_id").is_null().alias("is_group_guessed"),
+        "array_name",
         place.alias("seen_as"),
         "file_no",
         "row_no",

@@ -368,8 +368,8 @@ def identities(lines: pl.DataFrame, read: dict[str, dict[str, str]]) -> pl.DataF
 
 
 def memberships(lines: pl.DataFrame, read: dict[str, dict[str, str]]) -> pl.DataFrame:
-    """`drivetail_md_member`: host, device, path, at, raid_group_id (the array's UUID, else host and name), role, member_serial,
-    member_model.
+    """`drivetail_md_member`: host, device, path, at, raid_group_id (the array's UUID, else host and name), array_name, role,
+    member_serial, member_model.
 
     A role that is a place in the array is that of a data drive: md rotates parity. What is empty is null.
     """
@@ -378,9 +378,9 @@ def memberships(lines: pl.DataFrame, read: dict[str, dict[str, str]]) -> pl.Data
         role = labels.get("role")
         group = labels.get("uuid") or f"{host}/{labels.get('md', '')}"
         who = (labels.get("serial") or None, labels.get("model") or None)
-        return drive_of(device or ""), group, role if role in ROLES else "data", *who
+        return drive_of(device or ""), group, labels.get("md") or None, role if role in ROLES else "data", *who
 
-    return _said(lines, read, ("raid_group_id", "role", "member_serial", "member_model"), say)
+    return _said(lines, read, ("raid_group_id", "array_name", "role", "member_serial", "member_model"), say)
 
 
 def _said(
@@ -433,6 +433,7 @@ def with_identity(readings: pl.DataFrame, infos: pl.DataFrame, members: pl.DataF
         readings = pl.concat(parts).sort("at", maintain_order=True)
     return readings.with_columns(
         pl.coalesce("told_group", "raid_group_id").alias("raid_group_id"),
+        pl.when(pl.col("told_group").is_null()).then("array_name").alias("array_name"),
         # node_exporter before 1.4 says of a drive only that it is there
         pl.coalesce("serial", "member_serial").alias("serial"),
         pl.coalesce("model", "member_model").alias("model"),

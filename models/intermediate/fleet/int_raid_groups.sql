@@ -47,10 +47,26 @@ raid_groups as (
     select raid_group_id from widths
     union
     select raid_group_id from {{ ref('int_raid_groups__kinds') }}
+),
+
+-- what hosts call the array, the last time that one said so; drives of a kind set apart say which behind it
+called as (
+    select
+        periods.raid_group_id,
+        max_by(
+            drives.host || ' ' || drives.array_name || replace(periods.raid_group_id, drives.raid_group_id, ''),
+            (coalesce(drives.collected_at, timestamp '{{ var("beginning_of_time") }}'), drives.host)
+        ) as name
+    from {{ ref('stg_raw__drives') }} as drives
+    inner join (select distinct raid_group_id, named_raid_group_id from {{ ref('int_drives__periods') }}) as periods
+        on drives.raid_group_id = periods.named_raid_group_id
+    where drives.array_name is not null
+    group by periods.raid_group_id
 )
 
 select
     raid_groups.raid_group_id,
+    coalesce(called.name, raid_groups.raid_group_id) as name,
     coalesce(attributes.kind, 'unknown') as kind,
     attributes.raid_level,
     observed.data_drive_count, observed.first_hour_utc, observed.last_hour_utc,
@@ -63,3 +79,4 @@ from raid_groups
 left join {{ ref('int_raid_groups__kinds') }} as attributes on raid_groups.raid_group_id = attributes.raid_group_id
 left join observed on raid_groups.raid_group_id = observed.raid_group_id
 left join members on raid_groups.raid_group_id = members.raid_group_id
+left join called on raid_groups.raid_group_id = called.raid_group_id
