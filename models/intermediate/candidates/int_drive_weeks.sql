@@ -25,6 +25,7 @@ observed as (
         max_by(days.is_group_guessed, cast(days.day_utc as string) || ' ' || days.raid_group_id) as is_group_guessed,
         cast(sum(days.judged_hours) as bigint) as drive_hours_28d,
         count(distinct days.day_utc) as observed_days_28d,
+        cast(sum(days.reported_hours) as bigint) as reported_hours_28d,
         cast(
             coalesce(sum(case when days.day_utc >= cast(slow.boundary_utc - interval 3 day as date) then days.judged_hours end), 0) as bigint
         ) as drive_hours_3d
@@ -63,7 +64,7 @@ select
     coalesce(described.kind, drives.declared_kind, 'unknown') as kind,
     observed.raid_group_id,
     described.model,
-    observed.drive_hours_28d, observed.observed_days_28d, observed.drive_hours_3d,
+    observed.drive_hours_28d, observed.observed_days_28d, observed.reported_hours_28d, observed.drive_hours_3d,
     slow.slow_hours_28d, slow.slow_days_14d, slow.slow_hours_3d, slow.together_hours_28d, slow.tail_hours_caused_28d,
     slow.tail_hours_paired_28d, slow.last_slow_hour_utc, slow.load_ratio,
     coalesce(observed.is_group_guessed, false) and not coalesce(jobs.is_one_job, false) as has_unlike_peers

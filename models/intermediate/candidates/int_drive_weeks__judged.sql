@@ -1,6 +1,7 @@
 {%- set pair_share = 0.5 %}{#- of its hours slow, in three days or in 28: from there on half of what a drive costs with one other is its own. Two that are slow now and then share a cause -#}
 {%- set onset_share = 0.9 %}{#- of its last three days' hours slow, and -#}
 {%- set onset_hours = 64 %}{#- of them at least: it is slow for good. What passes within two and a half days does not get there -#}
+{%- set thin_ratio = 2 %}{#- telemetry of less than half of the hours of its days stands for whole days: a first day that is cut or a lost hour costs nothing that anybody saw -#}
 {%- set quiet_days = 14 %}{#- without a slow hour: it leaves the list -#}
 -- Verdict on each drive at a boundary by the facts known then, and by which rule. Grain: drive_id, boundary_utc.
 with drive_weeks as (
@@ -9,8 +10,11 @@ with drive_weeks as (
         outcomes.tail_hours_caused_after, outcomes.tail_hours_paired_after,
         coalesce(drives.capacity_bytes, {{ var('replace_unknown_capacity_bytes') }})
         / cast({{ var('replace_rebuild_bytes_per_second') }} as double) / 3600 as rebuild_hours,
-        -- telemetry of a few hours a day stands for the whole day
-        cast(24 * drive_weeks.observed_days_28d as double) / drive_weeks.drive_hours_28d as day_ratio,
+        case
+            when 24 * drive_weeks.observed_days_28d > {{ thin_ratio }} * drive_weeks.reported_hours_28d
+                then cast(24 * drive_weeks.observed_days_28d as double) / drive_weeks.reported_hours_28d
+            else 1.0
+        end as day_ratio,
         cast(
             case
                 when drive_weeks.slow_hours_28d >= {{ pair_share }} * drive_weeks.drive_hours_28d then 0.5

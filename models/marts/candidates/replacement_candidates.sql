@@ -77,8 +77,8 @@ worded as (
         end
         || case when load_ratio is not null and not is_quiet then ' Its load was ' || {{ load_text('load_ratio') }} || ' times that of its peers.' else '' end
         || case
-            when not is_quiet and day_ratio >= 1.25
-                then ' It reported ' || {{ counted_noun('drive_hours_28d', 'hour') }} || ' on ' || {{ counted_noun('observed_days_28d', 'day') }}
+            when not is_quiet and day_ratio > 1
+                then ' It reported ' || {{ counted_noun('reported_hours_28d', 'hour') }} || ' on ' || {{ counted_noun('observed_days_28d', 'day') }}
                     || ': the cost is scaled to whole days.'
             else ''
         end as why,

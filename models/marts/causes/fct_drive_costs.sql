@@ -1,26 +1,27 @@
 {{ config(meta={'by_week': {'column': 'week_utc'}}) }}
 {%- set cost_load_factor = 2.0 %}{#- a RAID group's I/Os that fall or rise from one hour to the next by more than this did so with the load, not for a slow drive -#}
--- Cost of a slow drive to its RAID group in an ISO week (UTC): tail hours that were its own doing, and I/Os that were not served.
--- Drives without a slow hour in a week have no row. Grain: drive_id, raid_group_id, week_utc.
+-- Cost of a slow drive to its RAID group in an ISO week (UTC): tail hours that were its own doing, and I/Os that were not served, of hours that
+-- are evidence. Drives without such a slow hour in a week have no row. Grain: drive_id, raid_group_id, week_utc.
 with slow_hours as (
     select
         drive_id, raid_group_id,
         cast(date_trunc('week', hour_utc) as timestamp) as week_utc,
         count(*) as slow_hours
-    from {{ ref('int_drive_hours__slow') }}
-    where is_slow
+    from {{ ref('int_drive_hours__evidence') }}
     group by drive_id, raid_group_id, cast(date_trunc('week', hour_utc) as timestamp)
 ),
 
 tail_hours as (
     select
-        *,
-        cast(date_trunc('week', hour_utc) as timestamp) as week_utc,
-        case when tail_1_without_one is not null then tail_1 end as judged_tail_1,
+        hours.*,
+        cast(date_trunc('week', hours.hour_utc) as timestamp) as week_utc,
+        case when hours.tail_1_without_one is not null then hours.tail_1 end as judged_tail_1,
         -- a change of the load itself, not a slow drive: an application stopped or started
-        not io_count_after between io_count_before / cast({{ cost_load_factor }} as double)
-        and {{ cost_load_factor }} * io_count_before as is_load
-    from {{ ref('int_raid_hours__counterfactual') }}
+        not hours.io_count_after between hours.io_count_before / cast({{ cost_load_factor }} as double)
+        and {{ cost_load_factor }} * hours.io_count_before as is_load
+    from {{ ref('int_raid_hours__counterfactual') }} as hours
+    inner join {{ ref('int_drive_hours__evidence') }} as slow
+        on hours.slowest_drive_id = slow.drive_id and hours.raid_group_id = slow.raid_group_id and hours.hour_utc = slow.hour_utc
 ),
 
 tails as (
