@@ -45,7 +45,11 @@ _DEVICE = re.compile(r"/dev/[^\s\[\]]+")
 # what only a member of an array looks like, in any of the three forms
 _LIKE_A_MEMBER = re.compile(r"MD_DEVICE_\S*=|\w\[\d{1,9}\](?:\([A-Z]\))*(?:\s|$)|^\s+(?:\d+|-)\s+\d+\s+\d+\s.*/dev/")
 _SYNC_EVENTS = {"recovery": "rebuild", "reshape": "rebuild", "resync": "scrub", "check": "scrub", "repair": "scrub"}
-_DETAIL_SYNC = {"recovering": "recovery", "resyncing": "resync", "checking": "check", "reshaping": "reshape"}
+SYNC_OF = {
+    **{sync: sync for sync in _SYNC_EVENTS},
+    "recovering": "recovery", "resyncing": "resync", "checking": "check", "repairing": "repair", "reshaping": "reshape",
+}  # fmt: skip
+"""Work of an array beside reads and writes, by the words for it."""
 
 # Words of the kernel and of mdadm for what an array is doing: whether its list of members is whole. Not of one that nobody has started:
 # all it has are listed as spares. `broken`: too few are left, and who is not listed has left.
@@ -55,6 +59,8 @@ _STATES = {
     "checking": True, "repairing": True, "reshaping": True, "DELAYED": True, "PENDING": True, "REMOTE": True,
     "inactive": False, "clear": False, "Not Started": False,
 }  # fmt: skip
+IDLE_STATES = sorted(_STATES.keys() - SYNC_OF.keys())
+"""Words for an array that does nothing beside its work."""
 # Levels, and how many members' room is no array's data: null where each has a copy. Synology's raidF1 is a raid5 that wears unevenly.
 _LEVELS = {"linear": 0, "raid0": 0, "raid1": None, "raid4": 1, "raid5": 1, "raidF1": 1, "raid6": 2, "raid10": 0, "multipath": None}
 # mdstat shows how many members of these work
@@ -480,7 +486,7 @@ def _read(array: Array, line: int, text: str, devices: dict[str, tuple[int, str]
         words = [word.strip() for word in re.split(r"[,()]", value) if word.strip()]
         _take_state(array, words)
         array.level = array.level if array.is_active else None  # mdadm makes one up
-        array.sync = next((_DETAIL_SYNC[word] for word in words if word in _DETAIL_SYNC), None)
+        array.sync = next((SYNC_OF[word] for word in words if word in SYNC_OF), None)
 
 
 def _count_copies(array: Array, text: str) -> None:
@@ -694,21 +700,21 @@ def _events(host: str, seen: list[tuple[Look, list[Array]]]) -> Iterator[dict[st
         changes += [(group, device, "removed") for (group, device) in before if (group, device) not in now and group not in untold]
         if not look.is_again:
             for group, device, what in changes:
-                yield _event(host, device, group, "other", look.at, None, f"md: {what}")
+                yield _event(f"{host}/{device}", group, "other", look.at, None, f"md: {what}")
         for group, sync in syncs.items():
             if (group, sync) not in running:
                 running[group, sync] = look.at, [device for (other, device), failed in now.items() if other == group and not failed]
         for group, sync in [key for key in running if syncs.get(key[0]) != key[1]]:
             begun, devices = running.pop((group, sync))
             for device in devices:
-                yield _event(host, device, group, _SYNC_EVENTS[sync], begun, look.at, f"md: {sync}")
+                yield sync_event(f"{host}/{device}", group, sync, begun, look.at)
         before = now
         known |= {group for group, _ in now}
     for (group, sync), (begun, devices) in running.items():
         # one look does not say how long; a later delivery's span of the same beginning takes its place
         seen_until = look.at if look.at > begun else None
         for device in devices:
-            yield _event(host, device, group, _SYNC_EVENTS[sync], begun, seen_until, f"md: {sync}, still running")
+            yield sync_event(f"{host}/{device}", group, sync, begun, seen_until, is_running=True)
 
 
 def to_compare(found: list[Look]) -> list[Look]:
@@ -724,10 +730,18 @@ def to_compare(found: list[Look]) -> list[Look]:
     return [found[at] for at in range(max(first, 0), len(found)) if at in (first, last) or doing[at] != doing[at - 1]]
 
 
-def _event(host: str, device: str, group: str, kind: str, at: datetime, ended_at: datetime | None, detail: str) -> dict[str, Any]:
+def sync_event(drive: str, group: str, sync: str, at: datetime, ended_at: datetime | None, *, is_running: bool = False) -> dict[str, Any]:
+    """The record of drive_events of a drive whose array does `sync` (a value of SYNC_OF) beside its work.
+
+    is_running: that the delivery ends with it; ended_at is then when it was last seen, null where that is `at`.
+    """
+    return _event(drive, group, _SYNC_EVENTS[sync], at, ended_at, f"md: {sync}{', still running' if is_running else ''}")
+
+
+def _event(drive: str, group: str, kind: str, at: datetime, ended_at: datetime | None, detail: str) -> dict[str, Any]:
     return {
         "occurred_at": at,
-        "drive_id": f"{host}/{device}",
+        "drive_id": drive,
         "event_type": kind,
         "raid_group_id": group,
         "ended_at": ended_at,

@@ -33,7 +33,7 @@ settle_minutes = 0
 """Text of a drivetail.toml: such a server, and an inbox."""
 LOOKBACK = 300
 _QUERY = re.compile(r"(?:(\w+)\()?(\{.*\})(?:\[(\d+)s\])?\)?( > 0)?")
-_MATCHER = re.compile(r'(\w+)(=~|=)("(?:[^"\\]|\\.)*")')
+_MATCHER = re.compile(r'(\w+)(=~|!~|=)("(?:[^"\\]|\\.)*")')
 
 Samples = list[tuple[float, float]]
 # (path, parameters, how often this was asked before) -> status, headers, body; null: answer as Prometheus would
@@ -97,7 +97,8 @@ class Server:
         for key, samples in self.series.items():
             given = dict(key)
             if all(
-                given.get(name, "") == value if how == "=" else re.fullmatch(value, given.get(name, "")) for name, how, value in matchers
+                given.get(name, "") == value if how == "=" else (re.fullmatch(value, given.get(name, "")) is None) == (how == "!~")
+                for name, how, value in matchers
             ):
                 yield given, samples
 
@@ -117,6 +118,8 @@ def evaluate(function: str | None, seconds: int, samples: Samples, at: int) -> f
             return window[-1][0]
         case "count_over_time":
             return len(window)
+        case "max_over_time":
+            return max(value for _, value in window)
         case "resets":
             return sum(one[1] > other[1] for one, other in pairwise(window))
     raise AssertionError(function)

@@ -34,11 +34,12 @@ from ingest.reading.readers import RawChunk
 from ingest.reading.resolution import as_samples, seconds_of
 from ingest.reading.text import one_line
 from ingest.sources import SOURCES
+from ingest.sources.prometheus.arrays import ARRAY, take_works, works_of
 from ingest.sources.prometheus.client import Client, PrometheusError, server_url
 from ingest.sources.prometheus.health import Point, health_of
 from ingest.sources.prometheus.known import hosts_apart, last_sightings, unknown_rows, without_known_claims
 from ingest.sources.prometheus.paths import Naming, contradictions, named, naming_of, with_names
-from ingest.sources.prometheus.pull import HOUR, Selection, chunks, pull, pull_health, pull_latencies
+from ingest.sources.prometheus.pull import HOUR, Selection, chunks, pull, pull_arrays, pull_health, pull_latencies
 from ingest.sources.prometheus.readings import CARRIED, READING, Rolled, checks, roll_up
 from ingest.sources.prometheus.text import EXPECTED as EXPECTED_TEXT
 from ingest.sources.prometheus.text import PLACE, Labels, SampleFile, Samples, is_watched_twice, read_samples, spans_of
@@ -54,8 +55,8 @@ DEFAULT_HOURS = 24
 ABANDONED_SECONDS = 24 * 3600
 """After which half a piece is of a call that was killed."""
 
-HEALTH_SUFFIX, LATENCIES_SUFFIX = ".health", ".latencies"
-"""Files beside a piece of a pull, written before it: the drives' health, and how long I/Os took, where a server has that."""
+HEALTH_SUFFIX, LATENCIES_SUFFIX, ARRAYS_SUFFIX = ".health", ".latencies", ".arrays"
+"""Files beside a piece of a pull, written before it: the drives' health, how long I/Os took, what arrays did, where a server has that."""
 _NOTHING = pl.DataFrame()
 _HEALTH: dict[str, pl.DataType] = {
     "host": pl.String(),
@@ -101,6 +102,12 @@ def fetch(
                     notes.append(f"{left_out} latency counts on {begins:%Y-%m-%d} are left out: the count or its bucket is not a number")
             except PrometheusError as error:  # the readings land without
                 notes.append(f"histograms of latencies on {begins:%Y-%m-%d} are left out: {error}")
+            try:
+                arrays = pull_arrays(client, selection, begins, ends, set(readings["host"]))
+                if arrays.height:
+                    write_parquet(arrays, path.with_suffix(ARRAYS_SUFFIX))
+            except PrometheusError as error:
+                notes.append(f"work on md arrays on {begins:%Y-%m-%d} is left out, so alerts are not held back for it: {error}")
             if ends.hour == 0:  # once a day, however many pulls there are: the day's last full hour
                 try:
                     _write_health(path.with_suffix(HEALTH_SUFFIX), pull_health(client, selection, ends - timedelta(hours=1)))
@@ -160,7 +167,7 @@ def forget(files: Iterable[SourceFile]) -> None:
     pieces = [file.path for file in files]
     for piece in pieces:
         piece.unlink(missing_ok=True)
-        for beside in (HEALTH_SUFFIX, LATENCIES_SUFFIX):
+        for beside in (HEALTH_SUFFIX, LATENCIES_SUFFIX, ARRAYS_SUFFIX):
             piece.with_suffix(beside).unlink(missing_ok=True)
     for folder in {piece.parent for piece in pieces}:
         for half in folder.glob("*.half"):
@@ -194,8 +201,10 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     apart = hosts_apart(landing)
     pulled = [_looked_through(file) for file in files if file.record_kind == PULLED]
     naming, notes = naming_of([found for found, _ in pulled], apart, [places for _, places in pulled])
-    read = partial(_read, landing, naming)
+    arrays = [pl.DataFrame(schema={**ARRAY, "file_no": pl.Int64()})]
+    read = partial(_read, landing, naming, arrays)
     together = [(result, samples) for result, samples in landing.read_each(files, read) if samples is not None]
+    works = [works_of(pl.concat(arrays))]
     before = pl.DataFrame(schema=_NUMBERED)
     series = [file for _, file in together]
     spans = spans_of(series)
@@ -207,6 +216,9 @@ def land(files: list[SourceFile], landing: Landing) -> None:
         readings = [_counted(samples, landing, result) for (result, _), samples in zip(together, found, strict=True)]
         once = each_once(pl.concat(readings), PLACE, [name for name in READING if name not in PLACE], landing.by_no)
         before = _stage(pl.concat([before, with_names(once, naming)]), landing)
+        seen = [_of_file(samples.arrays, result) for (result, _), samples in zip(together, found, strict=True)]
+        works.append(works_of(with_names(pl.concat(seen), naming)))
+    take_works(pl.concat(works), landing)
     for result, file in together:
         with landing.reading(result):
             _take_health(file.health_points(), naming, landing, result)
@@ -223,12 +235,14 @@ def _looked_through(file: SourceFile) -> tuple[pl.DataFrame, pl.DataFrame]:
     return contradictions(readings), readings.select("host", "path").unique()
 
 
-def _read(landing: Landing, naming: Naming, file: SourceFile, result: FileResult) -> SampleFile | None:
-    """A file of samples; a piece of a pull is staged at once."""
+def _read(landing: Landing, naming: Naming, arrays: list[pl.DataFrame], file: SourceFile, result: FileResult) -> SampleFile | None:
+    """A file of samples; a piece of a pull is staged at once. arrays: takes what a piece has of arrays (ARRAY, `file_no`)."""
     if file.record_kind != PULLED:
         return _samples(file, landing, result)
     _stage(with_names(_checked(_pulled(file), landing, result), naming), landing)
     _take_health(_health_points(file.path.with_suffix(HEALTH_SUFFIX)), naming, landing, result)
+    if (seen := file.path.with_suffix(ARRAYS_SUFFIX)).exists():
+        arrays.append(_of_file(with_names(pl.read_parquet(seen, glob=False), naming), result))
     if (latencies := file.path.with_suffix(LATENCIES_SUFFIX)).exists():
         counts = with_names(pl.read_parquet(latencies, glob=False), naming)
         # what two watch is the same count
@@ -237,6 +251,10 @@ def _read(landing: Landing, naming: Naming, file: SourceFile, result: FileResult
         )
         landing.take(Batch("drive_latencies", drive_latencies(once.select(*BUCKET)).drop("file_no"), is_beside=True), result)
     return None
+
+
+def _of_file(arrays: pl.DataFrame, result: FileResult) -> pl.DataFrame:
+    return arrays.with_columns(pl.lit(result.file_no, pl.Int64()).alias("file_no"))
 
 
 def _take_health(points: Iterable[Point], naming: Naming, landing: Landing, result: FileResult) -> None:

@@ -72,6 +72,17 @@ def hosts_apart(landing: Landing) -> dict[str, set[str]]:
     return found
 
 
+def landed_groups(hosts: pl.Series, landing: Landing) -> pl.DataFrame:
+    """The drives of hosts whose RAID group has landed and is no guess, each by its last record: host, drive_id, is_alias, raid_group_id."""
+    found = [pl.DataFrame(schema={"host": pl.String(), "drive_id": pl.String(), "is_alias": pl.Boolean(), "raid_group_id": pl.String()})]
+    paths = [path for path in table_files(landing.staged.deliveries, "drives") if source_of(path) is not None]
+    if paths:
+        named = pl.scan_parquet(paths, glob=False).filter(pl.col("host").is_in(hosts.implode()), ~pl.col("is_group_guessed"))
+        last = named.select(*found[0].columns, "valid_from").collect().sort("valid_from", "raid_group_id")
+        found.append(last.unique(["host", "drive_id"], keep="last", maintain_order=True).drop("valid_from"))
+    return pl.concat(found)
+
+
 def last_sightings(news: pl.DataFrame, landing: Landing) -> pl.DataFrame:
     """Records of drive_aliases (columns of `news`, new records): where a device has another drive since an earlier call, that it had the
     one before when the last of its drive-hours that has landed ended. `row_no` is that of the new record, below 0.

@@ -18,8 +18,10 @@ from datetime import UTC, datetime, timedelta
 
 import polars as pl
 
-from ingest.reading.devices import HIDDEN_PATH, VIRTUAL_PARTITION, WHOLE_DRIVE, without_whole_disk
+from ingest.reading.devices import HIDDEN_PATH, VIRTUAL_PARTITION, WHOLE_DRIVE, host_of, without_whole_disk
 from ingest.reading.histograms import BUCKET
+from ingest.sources.mdadm import IDLE_STATES
+from ingest.sources.prometheus.arrays import ARRAY, STATE, arrays_of
 from ingest.sources.prometheus.client import Client, PrometheusError, Series, TooMuch
 from ingest.sources.prometheus.health import METRICS as HEALTH
 from ingest.sources.prometheus.health import Point
@@ -31,6 +33,8 @@ HISTOGRAM = "ebpf_exporter_bio_latency_seconds_bucket"
 LOOKBACK_SECONDS = LOOKBACK_US // 1_000_000
 CHUNK_HOURS = 24
 HOSTS_AT_ONCE = 50
+ARRAY_SECONDS = 300
+"""How often the states of arrays are asked for."""
 READS = next(iter(COUNTERS))
 
 _PLACE: dict[str, pl.DataType] = {"host": pl.String(), "device": pl.String(), "path": pl.String()}
@@ -133,6 +137,31 @@ def pull_latencies(client: Client, selection: Selection, first: datetime, end: d
     return numbered.select(*BUCKET, "path"), given - points.height
 
 
+def pull_arrays(client: Client, selection: Selection, first: datetime, end: datetime, hosts: Collection[str]) -> pl.DataFrame:
+    """States of arrays from `first` to `end`, UTC, every ARRAY_SECONDS, and their drives every hour (ARRAY).
+
+    Only of those hosts where an array does more than its work. Raises: PrometheusError.
+    """
+    start, stop = unix_of(first), unix_of(end)
+    states = (f"__name__={quoted(STATE)}", f"state!~{quoted('|'.join(IDLE_STATES))}", *selection.match)
+    window = stop - start + LOOKBACK_SECONDS
+    worked = client.query_range(f"max_over_time({{{','.join(states)}}}[{window}s]) > 0", start, stop, stop - start)
+    targets = sorted({one.labels.get(selection.labels.host, "") for one in worked})
+    names = {target: host for target in targets if (host := target if target in hosts else host_of(target)) in hosts}
+    found = [pl.DataFrame(schema=ARRAY)]
+    for at in range(0, len(targets), HOSTS_AT_ONCE):
+        where = f"{selection.labels.host}=~{quoted('|'.join(map(re.escape, targets[at : at + HOSTS_AT_ONCE])))}"
+        asked = ((f"{{{','.join((*states, where))}}}", ARRAY_SECONDS), (selection.of([MEMBER], where), HOUR))
+        said, members = (
+            _points(_each_once(client.query_range(query, start, stop, step)), names, selection.labels).with_columns(
+                _at(), pl.col("value").cast(pl.Float64, strict=False).alias("number")
+            )
+            for query, step in asked
+        )
+        found.append(arrays_of(said, memberships(members, {text: json.loads(text) for text in members["labels"].unique()})))
+    return pl.concat(found)
+
+
 def unix_of(hour: datetime) -> int:
     """An hour, UTC, in unix seconds."""
     return int(hour.replace(tzinfo=UTC).timestamp())
@@ -226,9 +255,12 @@ def _points(series: Iterable[Series], hosts: dict[str, str], labels: Labels) -> 
 
 
 def _described(infos: pl.DataFrame, members: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    at = pl.col("seconds").mul(1_000_000).round().cast(pl.Int64).cast(pl.Datetime("us")).alias("at")
     read = {text: json.loads(text) for text in pl.concat([infos["labels"], members["labels"]]).unique()}
-    return identities(infos.with_columns(at), read), memberships(members.with_columns(at), read)
+    return identities(infos.with_columns(_at()), read), memberships(members.with_columns(_at()), read)
+
+
+def _at() -> pl.Expr:
+    return pl.col("seconds").mul(1_000_000).round().cast(pl.Int64).cast(pl.Datetime("us")).alias("at")
 
 
 def _pivoted(points: pl.DataFrame) -> pl.DataFrame:
@@ -292,7 +324,6 @@ def _every_scrape(client: Client, selection: Selection, end: int, step: int, dri
         points = _points(series, hosts, selection.labels)
         infos, members = _described(points.filter(metric=INFO), points.filter(metric=MEMBER))
         counters = points.filter(pl.col("metric").is_in(list(COUNTERS))).join(drives, on=list(_PLACE), how="semi")
-        instant = pl.col("seconds").mul(1_000_000).round().cast(pl.Int64).cast(pl.Datetime("us"))
-        readings = with_identity(_pivoted(counters).with_columns(instant.alias("at")), infos, members)
+        readings = with_identity(_pivoted(counters).with_columns(_at()), infos, members)
         frames.append(_since(readings.select(*READING), end - step))
     return pl.concat(frames)

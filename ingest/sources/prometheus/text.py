@@ -24,6 +24,7 @@ from ingest.raw.staging import write_parquet
 from ingest.reading.batches import REJECTION
 from ingest.reading.devices import drive_of, is_path, whole_drives, without_whole_disk
 from ingest.reading.readers import SHOWN_VALUE_CHARS, text_blocks
+from ingest.sources.prometheus.arrays import ARRAY, STATE, arrays_of
 from ingest.sources.prometheus.health import METRICS as HEALTH
 from ingest.sources.prometheus.health import Point
 from ingest.sources.prometheus.readings import COUNTERS, IDENTITY, READING, named_hosts
@@ -40,7 +41,7 @@ OLD: dict[str, tuple[str, float]] = {
     "node_disk_bytes_read": ("node_disk_read_bytes_total", 1),
     "node_disk_bytes_written": ("node_disk_written_bytes_total", 1),
 }
-_WANTED = (*COUNTERS, *OLD, INFO, MEMBER, CLOCK, UNAME)
+_WANTED = (*COUNTERS, *OLD, INFO, MEMBER, STATE, CLOCK, UNAME)
 
 _LABELS = r'\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\}'
 _LINE = rf"^[ \t]*([a-zA-Z_:][a-zA-Z0-9_:]*(?:{_LABELS})?|{_LABELS})[ \t]+([^ \t#]+)(?:[ \t]+([-+0-9.eE]+))?[ \t]*(?:#.*)?\r?$"
@@ -90,10 +91,11 @@ class Labels:
 class Samples:
     """Contents of a file or of a span of it. `readings`: READING and `row_no`, the line of its first counter; `broken`: REJECTION.
 
-    `duplicates`: readings that the file holds again, value by value.
+    `arrays`: ARRAY. `duplicates`: readings that the file holds again, value by value.
     """
 
     readings: pl.DataFrame
+    arrays: pl.DataFrame
     broken: pl.DataFrame
     duplicates: int
 
@@ -124,7 +126,8 @@ class SampleFile:
         read = {text: json.loads(text) for text in self.series["labels"].unique()}
         metric = self.series.select("series_no", "metric", "labels", *PLACE[:-1], "told_group")
         infos, members = (say(metric.clear().with_columns(pl.lit(None, pl.Datetime("us")).alias("at")), read) for say in _SAYS.values())
-        nothing = Samples(pl.DataFrame(schema={**READING, "row_no": pl.Int64()}), pl.DataFrame(schema=REJECTION), 0)
+        readings, arrays = pl.DataFrame(schema={**READING, "row_no": pl.Int64()}), pl.DataFrame(schema=ARRAY)
+        nothing = Samples(readings, arrays, pl.DataFrame(schema=REJECTION), 0)
         for after, until in spans:
             if not any(after <= day < until for day in self.lines_by_day):  # of many files each holds few of the days
                 yield nothing
@@ -137,7 +140,8 @@ class SampleFile:
             )
             counters, contradicted, again = _once(lines.filter(pl.col("metric").is_in(list(COUNTERS))))
             broken = _rejected(contradicted, CONTRADICTED, "value", "value")
-            yield Samples(with_identity(_side_by_side(counters), infos, members).select(*READING, "row_no"), broken, again)
+            readings = with_identity(_side_by_side(counters), infos, members).select(*READING, "row_no")
+            yield Samples(readings, arrays_of(lines.filter(pl.col("metric") == STATE), members), broken, again)
 
 
 def spans_of(files: Sequence[SampleFile]) -> list[Span]:

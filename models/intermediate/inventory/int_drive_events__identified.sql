@@ -15,6 +15,63 @@ with reported as (
     where delivered.source is not null
 ),
 
+-- a delivery may end while an array works: the same work in another delivery, within an hour, is one event with it
+work_parts as (
+    select
+        *,
+        replace(detail, ', still running', '') as work,
+        coalesce(ended_at, occurred_at) as seen_until
+    from reported
+    where event_type in ('rebuild', 'scrub') and detail like 'md: %'
+),
+
+work_beginnings as (
+    select
+        *,
+        case
+            when occurred_at <= max(case when detail = work then seen_until else seen_until + interval 1 hour end) over (
+                partition by named_drive_id, source, event_type, work
+                order by occurred_at, seen_until rows between unbounded preceding and 1 preceding
+            ) then 0
+            else 1
+        end as is_beginning
+    from work_parts
+),
+
+work_runs as (
+    select
+        *,
+        sum(is_beginning) over (
+            partition by named_drive_id, source, event_type, work
+            order by occurred_at, seen_until rows between unbounded preceding and current row
+        ) as run_no
+    from work_beginnings
+),
+
+works as (
+    select
+        *,
+        min(occurred_at) over (partition by named_drive_id, source, event_type, work, run_no) as begun_at,
+        row_number() over (
+            partition by named_drive_id, source, event_type, work, run_no
+            order by seen_until desc, detail asc, occurred_at asc, drive_id asc
+        ) as place
+    from work_runs
+),
+
+single as (
+    select drive_id, named_drive_id, occurred_at, event_type, raid_group_id, slot, ended_at, detail, collected_at, source, is_alias, counted
+    from reported
+    where event_type not in ('rebuild', 'scrub') or detail is null or detail not like 'md: %'
+    union all
+    select
+        drive_id, named_drive_id, begun_at as occurred_at, event_type, raid_group_id, slot,
+        case when seen_until > begun_at then seen_until end as ended_at,
+        detail, collected_at, source, is_alias, counted
+    from works
+    where place = 1
+),
+
 -- every document leaves an inventory record; one that leaves no event has counted no error
 looks as (
     select
@@ -52,19 +109,19 @@ counts_before as (
 
 seen_from_hosts as (
     select
-        reported.drive_id, reported.named_drive_id, reported.occurred_at,
-        case when reported.counted is not null and before.looked_before_at is null then 'other' else reported.event_type end as event_type,
-        reported.raid_group_id, reported.slot, reported.ended_at,
+        single.drive_id, single.named_drive_id, single.occurred_at,
+        case when single.counted is not null and before.looked_before_at is null then 'other' else single.event_type end as event_type,
+        single.raid_group_id, single.slot, single.ended_at,
         case
-            when reported.counted is null then reported.detail
-            when before.looked_before_at is null then reported.detail || ', when it was first looked at'
-            else reported.detail || ', ' || cast(before.counted_before as string) || ' of them by ' || cast(before.looked_before_at as string)
+            when single.counted is null then single.detail
+            when before.looked_before_at is null then single.detail || ', when it was first looked at'
+            else single.detail || ', ' || cast(before.counted_before as string) || ' of them by ' || cast(before.looked_before_at as string)
         end as detail,
-        reported.collected_at, reported.source, reported.is_alias
-    from reported
+        single.collected_at, single.source, single.is_alias
+    from single
     left join counts_before as before
-        on reported.named_drive_id = before.named_drive_id and reported.occurred_at = before.occurred_at and reported.counted is not null
-    where before.looked_before_at is null or reported.counted > before.counted_before
+        on single.named_drive_id = before.named_drive_id and single.occurred_at = before.occurred_at and single.counted is not null
+    where before.looked_before_at is null or single.counted > before.counted_before
 ),
 
 -- a drive may be unplugged again within a minute, after a replug
