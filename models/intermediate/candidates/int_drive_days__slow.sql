@@ -8,23 +8,27 @@ with slow_hours as (
 
 -- where inventory names a host, its enclosure adds nothing
 together as (
-    select drive_id, hour_utc
+    select
+        drive_id, hour_utc,
+        max(case when place_type = 'raid_group' then spell_drive_count else 0 end) >= {{ var('together_drives') }}
+        or coalesce(max(case when place_type = 'host' then spell_drive_count end), max(spell_drive_count)) >= {{ var('together_drives') }} as is_together,
+        max(case when place_type = 'raid_group' then 1 else 0 end) = 1 as is_of_array
     from {{ ref('int_drive_hours__together') }}
     group by drive_id, hour_utc
-    having max(case when place_type = 'raid_group' then spell_drive_count else 0 end) >= {{ var('together_drives') }}
-        or coalesce(max(case when place_type = 'host' then spell_drive_count end), max(spell_drive_count)) >= {{ var('together_drives') }}
 ),
 
 judged as (
     select
         slow_hours.drive_id, slow_hours.day_utc, slow_hours.hour_utc, slow_hours.rate_imbalance,
-        together.hour_utc is not null as is_together,
-        -- where too few drives are left to judge the hour without it, it is the drive's if no other was slow
+        coalesce(together.is_together, false) as is_together,
+        -- no request waits for all of a device class or of a guess: an hour with several slow drives is that of each. Where too few drives are left to
+        -- judge the hour without it, it is the drive's if no other was slow
         case
+            when slow_hours.slow_drives > 1 and not coalesce(together.is_of_array, false) then true
             when tail_hours.tail_1_without_one is null then slow_hours.slow_drives = 1
             else tail_hours.is_caused_by_slowest and tail_hours.slowest_drive_id = slow_hours.drive_id
         end as is_caused,
-        slow_hours.slow_drives = 2 and not tail_hours.is_caused_by_slowest as is_paired
+        slow_hours.slow_drives = 2 and together.is_of_array and not tail_hours.is_caused_by_slowest as is_paired
     from slow_hours
     left join together on slow_hours.drive_id = together.drive_id and slow_hours.hour_utc = together.hour_utc
     left join {{ ref('int_raid_hours__counterfactual') }} as tail_hours
