@@ -80,7 +80,7 @@ def test_a_replacement_is_pending_until_another_serial_stands_in_the_slot(tmp_pa
     assert drivetail("decisions", "--pending", *option).stdout == "No pending replacement\n"
     dismissed, replaced = json.loads(drivetail("decisions", "--format", "json", *option).stdout)
     assert (replaced["state"], replaced["successor_drive_id"], replaced["replaced_at"]) == ("replaced", "e", swap.isoformat())
-    assert [replaced[f"{what}_hours_{when}"] for when in ("before", "after") for what in ("tail", "raid")] == [3, 3, 0, 3]
+    assert [replaced[f"{what}_hours_{when}"] for when in ("before", "after") for what in ("tail", "raid")] == [2, 2, 0, 2]
     line = next(line for line in drivetail("decisions", *option).stdout.splitlines() if line.startswith("a "))
     assert "100.0%" in line and "0.0%" in line
     # by the fleet's last hour, three days later, the dismissal holds no more, and what was to be replaced by then is late
