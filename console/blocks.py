@@ -142,7 +142,7 @@ def drive_places(published: Published, drives: set[str]) -> dict[str, Row]:
     if not drives:
         return {}
     found = published.rows(
-        "select drive_id, host, device, slot, enclosure, model, actions.action from marts.dim_drives "
+        "select drive_id, host, device, slot, enclosure, model, left_at, actions.action from marts.dim_drives "
         "left join (select drive_id, action from marts.drive_actions where needs_person) as actions using (drive_id) "
         f"where drive_id in ({texts(drives)})"
     )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from drivetail.ask.explain.question import known_drive
 from drivetail.console import Columns, facts, known, table
-from engine.read import fetch, publication_of
+from engine.read import QueryError, fetch, publication_of
 from engine.warehouse import Warehouse
 from ingest.contract.values import utc_now
 from ingest.raw.register import Record, Register
@@ -98,11 +98,13 @@ After it: put the new drive into the same slot and start the rebuild. drivetail 
 def ticket_text(warehouse: Warehouse, drives: Sequence[str]) -> str:
     """Text for a technician who is to replace some drives: where each is, how to be sure that it is the one, and why.
 
-    Raises: QueryError without a publication, or for a drive that it does not know.
+    Raises: QueryError without a publication, for a drive that it does not know, and for one that has gone.
     """
     texts = []
     with publication_of(warehouse) as connection:
         for row in [known_drive(connection, drive) for drive in drives]:
+            if row["left_at"]:
+                raise QueryError(f"{named_drive(row)}: it has gone already; there is nothing to replace")
             found = fetch(connection, "select why, since_utc from marts.drive_actions where drive_id = $drive", {"drive": row["drive_id"]})
             todo = found[0] if found else {"why": "It is on no list of drivetail.", "since_utc": None}
             since = f" Slow since {to_minute(todo['since_utc'])} UTC." if todo["since_utc"] else ""
@@ -149,7 +151,7 @@ def list_decisions(warehouse: Warehouse, *, is_pending: bool = False, is_all: bo
     with publication_of(warehouse) as connection:
         found: pl.DataFrame = connection.sql(
             """
-            select decisions.*, drives.vendor, drives.model, drives.firmware, drives.host, drives.device, drives.enclosure
+            select decisions.*, drives.vendor, drives.model, drives.firmware, drives.host, drives.device, drives.enclosure, drives.left_at
             from marts.fct_drive_decisions as decisions
             left join marts.dim_drives as drives on decisions.drive_id = drives.drive_id
             where decisions.state in (select unnest($states))

@@ -368,7 +368,7 @@ order by raised_at desc, subject_type, subject_id
 """,
     "candidate_quarter": "select * from report.candidate_quarter",
     "places": """
-select drive_id, host, device, slot, enclosure, model
+select drive_id, host, device, slot, enclosure, model, left_at
 from marts.dim_drives
 where drive_id in ($named)
 order by drive_id
