@@ -1348,26 +1348,39 @@ def fct_drive_replacements(fleet: Fleet, raid_hours: list[Record]) -> list[Recor
 
 
 def limits_of(share: float, count: int) -> tuple[float, float]:
-    """Wilson's 95% interval of a share over so many observations."""
+    """Wilson's 95% interval of a share over a number of observations."""
     z = 1.959963984540054
     middle = (share + z * z / (2 * count)) / (1 + z * z / count)
     reach = z / (1 + z * z / count) * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count))
     return middle - reach, middle + reach
 
 
-def has_left(fleet: Fleet, drive: str, last: datetime, until: datetime) -> bool:
-    """Whether inventory or an event says by `until` that the drive was replaced, taken out or unplugged since its last row; or a spare."""
-    if swap_of(fleet, drive, until) is not None:
-        return True
+def left_at(fleet: Fleet, drive: str, until: datetime) -> datetime | None:
+    """When a drive was replaced, or taken out of inventory since its last row; by `until`."""
+    swap = swap_of(fleet, drive, until)
+    if swap is not None:
+        return swap[0]
+    to = (last_place(fleet, drive, until) or (None, None))[1]
+    return to if to is not None and max(fleet.hours_of_drive[drive]) <= to <= until else None
+
+
+def last_place(fleet: Fleet, drive: str, until: datetime) -> tuple[Record, datetime] | None:
+    """The period in which inventory has a drive last, of those that begin by `until`, and where it is covered to."""
     periods = fleet.periods_of.get(drive, [])
     instants = ((period["valid_from"] or datetime.min, period["valid_to"] or datetime.max) for period in periods)
     edges = sorted({floor_hour(at) for pair in instants for at in pair})
     covered = [(since, to) for since, to in pairwise(edges) if since <= until and any(covers(period, since) for period in periods)]
-    if covered:
-        since, to = covered[-1]
-        period = max((period for period in periods if covers(period, since)), key=lambda period: sortable(period["valid_from"]))
-        if period["role"] == "spare" or last <= to <= until:
-            return True
+    if not covered:
+        return None
+    since, to = covered[-1]
+    return max((period for period in periods if covers(period, since)), key=lambda period: sortable(period["valid_from"])), to
+
+
+def has_left(fleet: Fleet, drive: str, last: datetime, until: datetime) -> bool:
+    """Whether inventory or an event says by `until` that the drive was replaced, taken out or unplugged since its last row; or a spare."""
+    place = last_place(fleet, drive, until)
+    if left_at(fleet, drive, until) is not None or (place is not None and place[0]["role"] == "spare"):
+        return True
     plugs = {
         kind: [event["occurred_at"] for event in fleet.events_of.get(drive, []) if event["event_type"] == kind]
         for kind in ("unplug", "replug")
@@ -1395,7 +1408,12 @@ def acute_alerts(fleet: Fleet, drive_hours: list[Record], raid_hours: list[Recor
         # its hours and those of its RAID group say that it was quiet, or the next run does
         known_until = min(last_hours.get(fleet.current_group(drive) or "", datetime.min), expected.get(drive, datetime.max))
         known_until = max(known_until, records[-1]["hour_utc"])
-        result += alerts_of("drive", drive, "acute", records, known_until, 1)
+        alerts = alerts_of("drive", drive, "acute", records, known_until, 1)
+        if (left := left_at(fleet, drive, max(last_hours.values(), default=datetime.min))) is not None:
+            for alert in alerts:
+                gone = max(left, alert["last_slow_hour_utc"] + HOUR)
+                alert["cleared_at"] = min(alert["cleared_at"] or gone, gone)
+        result += alerts
     return result
 
 
@@ -1438,9 +1456,11 @@ def chronic_alerts(fleet: Fleet, slowdowns: Slowdowns, raid_hours: list[Record])
     result = []
     for drive, hours in slowdowns.items():
         group = fleet.current_group(drive) or ""
+        left = left_at(fleet, drive, max(last_hours.values(), default=datetime.min))
+        own: list[Record] = []
         alert: Record | None = None
         for day in sorted({datetime.combine(h.date(), datetime.min.time()) for h in hours_of[group]}):
-            if last_hours[group] < day + 23 * HOUR:  # not over
+            if last_hours[group] < day + 23 * HOUR or (left is not None and day >= left):  # not over, or it has gone
                 continue
             seen = [s for h, (s, _) in hours.items() if day + DAY - WINDOW <= h < day + DAY]
             possible = sum(1 for h in hours_of[group] if day + DAY - WINDOW <= h < day + DAY)
@@ -1451,13 +1471,18 @@ def chronic_alerts(fleet: Fleet, slowdowns: Slowdowns, raid_hours: list[Record])
             if is_high:
                 if alert is None:
                     alert = chronic_alert(drive, group, day)
-                    result.append(alert)
+                    own.append(alert)
                 alert |= {"last_slow_hour_utc": day + 23 * HOUR, "slow_hours": high}
             elif day > expected.get(drive, datetime.max):  # silent
                 continue
             elif alert is not None and (2 * len(seen) < possible or 2 * doubtful <= len(seen)):
                 alert["cleared_at"] = day + DAY
                 alert = None
+        if left is not None:
+            for one in own:
+                gone = max(left, one["raised_at"])
+                one["cleared_at"] = min(one["cleared_at"] or gone, gone)
+        result += own
     return result
 
 
