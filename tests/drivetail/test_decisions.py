@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from drivetail.tell.alerts import new_alerts, open_alerts, published_alerts, report_once, sentence
 from engine.build import build, publish_store
 from engine.warehouse import Warehouse
 from ingest import ingest
@@ -141,3 +142,37 @@ def test_several_drives_are_decided_on_at_once_by_whom_the_settings_name(copied:
     assert [(row["drive_id"], row["decided_by"], row["ticket"], row["state"]) for row in rows] == [
         ("d12", "storage on call", None, "standing"), ("d12", "grace", "OPS-7", "superseded"), ("d11", "grace", "OPS-7", "pending"),
     ]  # fmt: skip
+
+
+def test_a_verdict_that_rises_to_replace_is_reported_to_each_receiver_once(tmp_path: Path) -> None:
+    """Two drives of two groups are slow for five hours of each day: to watch after three days, to replace after seven. `g` is dismissed."""
+    warehouse = Warehouse(tmp_path / "warehouse")
+    option = ("-w", warehouse.root)
+
+    def land(name: str, days: range) -> None:
+        (tmp_path / name).mkdir()
+        lines = [
+            f"{datetime(2026, 1, 5) + day * DAY + timedelta(hours=hour)},{drive},g{group},1000,0,"
+            f"{500 if drive in 'ag' and hour in range(14, 19) else 100},\n"
+            for day in days for hour in range(24) for group, drives in enumerate(("abcdef", "ghijkl")) for drive in drives
+        ]  # fmt: skip
+        (tmp_path / name / "drive_hours.csv").write_text(HEADER + "".join(lines))
+        ingest("bundle", [tmp_path / name], warehouse.root)
+        build(warehouse)
+
+    land("first", range(3))
+    new_alerts(warehouse)
+    report_once(warehouse, published_alerts(warehouse), None, receiver="pager")
+    for drive, verdict in (("a", "watch"), ("g", "dismiss")):
+        assert drivetail("decide", drive, verdict, "--by", "ada", "--note", "known", *option).exit_code == 0
+    land("then", range(3, 8))
+    # the commands that list what is open do not list it
+    assert [alert.reason for alert in open_alerts(warehouse)] == ["acute"]
+    (pager,) = report_once(warehouse, published_alerts(warehouse), None, receiver="pager")
+    assert sentence(pager).startswith("a: its verdict is now replace; it was decided to watch; ")
+    shown = drivetail("alerts", "--new", *option).stdout
+    assert "Its verdict is now replace; it was decided to watch" in shown and shown.startswith("1 alert\n")
+    assert drivetail("alerts", "--new", *option).stdout == "No new alert\n"
+    # it lasts, and a Monday passes
+    land("later", range(8, 16))
+    assert drivetail("alerts", "--new", *option).stdout == "No new alert\n"
