@@ -38,7 +38,7 @@ from console.published import FORMS, Publications, Published
 from drivetail.ask.decisions import decide
 from engine.read import QueryError, Row, first_line
 from engine.warehouse import Warehouse
-from ingest.contract.values import utc_now
+from ingest.contract.values import utc, utc_now
 from report.page.html import environment
 from report.page.look import drawn
 from report.words import counted_noun, duration
@@ -210,10 +210,10 @@ class Console:
         if not note:
             raise QueryError("a decision needs a note: it is stored, so that others know who decided and why")
         try:
-            ends = datetime.fromisoformat(until) if until else None
+            ends = utc(until) if until else None
         except ValueError as error:
             raise QueryError(f"{until!r} is no date; give one such as 2026-02-06 (UTC)") from error
-        if ends is not None and ends.replace(tzinfo=None) <= utc_now():
+        if ends is not None and ends <= utc_now():
             raise QueryError(f"until {until} has passed; to end a decision, decide watch")
         new, repeated = decide(self.warehouse, drives, verdict, by=user, note=note, until=ends, ticket=form.get("ticket"))
         again = f"; {counted_noun(len(repeated), 'drive')} had it already" if repeated else ""

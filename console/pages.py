@@ -25,6 +25,7 @@ from drivetail.ask.explain.hour import hour_text
 from drivetail.ask.explain.question import known_drive, parse_hour
 from engine.read import QueryError, Row, not_asked
 from engine.warehouse import quoted
+from ingest.contract.values import utc
 from report.page.numbers import NONE, capacity, day, instant, kind_name
 from report.weekly.figures import heat_map, weekly_trend
 from report.words import counted_noun, place
@@ -96,8 +97,8 @@ def span_of(published: Published, query: Query) -> Row:
 
     week, end = timedelta(weeks=1), (published.last_hour_utc or published.published_at) + timedelta(hours=1)
     try:
-        until = datetime.fromisoformat(query["until"]).replace(tzinfo=None) if query.get("until") else end
-        since = datetime.fromisoformat(query["since"]).replace(tzinfo=None) if query.get("since") else until - week
+        until = utc(query["until"]) if query.get("until") else end
+        since = utc(query["since"]) if query.get("since") else until - week
         since = max(since, until - MOST)
         links = [("earlier", to(since - (until - since), since)), ("later", to(until, until + (until - since)))]
         links += [(name, to(until - long, until)) for name, long in (("2 days", timedelta(days=2)), ("week", week), ("4 weeks", 4 * week))]

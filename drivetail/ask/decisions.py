@@ -5,16 +5,18 @@ What became of a decision is in models/marts/events/fct_drive_decisions.sql.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from functools import cache
 from typing import TYPE_CHECKING
 
 from drivetail.ask.explain.question import known_drive
 from drivetail.console import Columns, facts, known, table
 from engine.read import QueryError, fetch, publication_of
 from engine.warehouse import Warehouse
-from ingest.contract.values import utc_now
+from ingest.contract.values import utc, utc_now
 from ingest.raw.register import Record, Register
 from report.words import counted_noun, named_drive, place, to_minute
 
@@ -132,12 +134,21 @@ def _is_of(decision: Decision, record: Record) -> bool:
 
 
 def latest_decisions(warehouse: Warehouse) -> dict[str, Decision]:
-    """The last decision on each drive that has any."""
-    found = {}
-    for record in Register(warehouse.raw, "decisions").read():
-        until = None if record["until"] is None else datetime.fromisoformat(record["until"])
-        found[record["drive_id"]] = Decision(**{**record, "at": datetime.fromisoformat(record["at"]), "until": until})
+    """The last decision on each drive that has any. A line that cannot be read as one is named on stderr and ignored."""
+    register, found = Register(warehouse.raw, "decisions"), {}
+    for number, record in enumerate(register.read(), start=1):
+        try:
+            until = None if record["until"] is None else utc(record["until"])
+            found[record["drive_id"]] = Decision(**{**record, "at": utc(record["at"]), "until": until})
+        except (KeyError, TypeError, ValueError) as error:
+            note_ignored(f"{register.path}: line {number}: ignored, it is no decision ({type(error).__name__}: {error})")
     return found
+
+
+@cache
+def note_ignored(sentence: str) -> None:
+    """Log a remark on stderr, once: a command may read the register more than once."""
+    logging.getLogger(__name__).warning(sentence)
 
 
 def list_decisions(warehouse: Warehouse, *, is_pending: bool = False, is_all: bool = False) -> pl.DataFrame:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from drivetail.cli.options import FILE, Failure, format_option, not_blank, warehouse_option
+from drivetail.cli.options import FILE, INSTANT, Failure, format_option, not_blank, warehouse_option
 from drivetail.console import as_json, pass_on, say, say_rows
 from engine.warehouse import Warehouse
 from report.words import counted_noun
@@ -94,8 +94,8 @@ def _write_hosts(warehouse: Warehouse) -> None:
 @click.option("--ticket", callback=not_blank, metavar="NUMBER", help="Ticket that carries it out.")
 @click.option(
     "--until",
-    type=click.DateTime(["%Y-%m-%d", "%Y-%m-%d %H:%M"]),
-    metavar="DATE",
+    type=INSTANT,
+    metavar="TIME",
     help="Until when it holds, or by when to replace the drive (UTC).  [default: for ever]",
 )
 @click.option("--ticket-text", "is_ticket_text", is_flag=True, help="Print the text of a ticket for the technician and record nothing.")

@@ -25,7 +25,7 @@ SAME_WITHIN = timedelta(hours=24)
 """Two alerts of one subject and reason are at least as far apart (alert_clear_hours); closer, late data have moved the one."""
 
 RISEN_AGAIN_AFTER = timedelta(days=7)
-"""A verdict that falls and rises again within a week is not reported again. While it lasts, the boundary that it rose at is known to a week."""
+"""A verdict that falls and rises again sooner is not reported again. While it lasts, when it rose is known to a week."""
 
 PLACES = ("host", "enclosure")
 """Places that drives share: they may be slow for long while others join them a second time."""

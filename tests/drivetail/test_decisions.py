@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from drivetail.ask.decisions import latest_decisions, note_ignored
 from drivetail.tell.alerts import new_alerts, open_alerts, published_alerts, report_once, sentence
 from engine.build import build, publish_store
 from engine.warehouse import Warehouse
@@ -176,3 +177,41 @@ def test_a_verdict_that_rises_to_replace_is_reported_to_each_receiver_once(tmp_p
     # it lasts, and a Monday passes
     land("later", range(8, 16))
     assert drivetail("alerts", "--new", *option).stdout == "No new alert\n"
+
+
+def test_until_is_stored_in_utc_and_a_line_that_cannot_be_read_is_named_and_ignored(copied: Warehouse) -> None:
+    build(copied)
+    option = ("-w", copied.root)
+    given = ("--by", "ada", "--note", "x", "--until")
+    for until, stored in (
+        ("2997-01-01T00:00+14:00", "2996-12-31T10:00:00"), ("2997-01-01 00:00-05:00", "2997-01-01T05:00:00"),
+        ("2997-01-01", "2997-01-01T00:00:00"),
+    ):  # fmt: skip
+        assert drivetail("decide", "d11", "dismiss", *given, until, *option).exit_code == 0
+        assert json.loads(copied.decisions.read_text().splitlines()[-1])["until"] == stored
+    # beyond the calendar in UTC, and no time
+    for until in ("9999-12-31T23:59-05:00", "0001-01-01T00:00+14:00", "soon"):
+        assert drivetail("decide", "d11", "dismiss", *given, until, *option).exit_code == 2
+    # lines that an earlier release or a person wrote
+    record = json.loads(copied.decisions.read_text().splitlines()[-1])
+    lines = [
+        {**record, "drive_id": "d12", "until": "2998-01-01T00:00:00+14:00"},
+        {**record, "drive_id": "d11", "verdict": "watch", "until": "soon"},
+    ]
+    with copied.decisions.open("a") as register:
+        register.writelines(json.dumps(line) + "\n" for line in lines)
+    note_ignored.cache_clear()
+    for command in (("alerts",), ("alerts", "--new"), ("metrics",), ("decisions",)):
+        said = drivetail(*command, *option)
+        assert said.exit_code == 0, said.output
+    latest = latest_decisions(copied)
+    assert latest["d12"].until == datetime(2997, 12, 31, 10) and latest["d11"].verdict == "dismiss"
+    shown = json.loads(drivetail("decisions", "--format", "json", *option).stdout)
+    assert {row["drive_id"]: row["verdict"] for row in shown} == {"d11": "dismiss", "d12": "dismiss"}
+
+
+def test_a_line_that_is_no_decision_is_named(copied: Warehouse, caplog: pytest.LogCaptureFixture) -> None:
+    copied.decisions.write_text('{}\n{"drive_id": "d11", "until": "soon"}\n')
+    note_ignored.cache_clear()
+    assert latest_decisions(copied) == {}
+    assert [re.findall("line [12]: ignored", message) for message in caplog.messages] == [["line 1: ignored"], ["line 2: ignored"]]

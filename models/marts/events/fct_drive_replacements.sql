@@ -1,6 +1,6 @@
 {{ config(materialized='view') }}
 {%- set window_days = 28 %}{#- days of a RAID group before and after a replacement that are compared, at most -#}
--- Every drive that was replaced, whoever decided it: what showed it, by whom, and its RAID group's tails before and after. Grain: drive_id.
+-- Every drive that was replaced, decided or not: evidence, who decided it, and its RAID group's tails before and after. Grain: drive_id.
 with replaced as (
     select
         replaced.*,
