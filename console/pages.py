@@ -154,7 +154,9 @@ def drive(published: Published, query: Query) -> Page:
     answer = f"{todo[0]['action']}: {todo[0]['why']}" if todo else "Nothing to do: it is on no list."
     for last in decided:
         ticket = f", {last['ticket']}" if last["ticket"] else ""
-        answer += f" {last['decided_by']} decided {last['verdict']} at {instant(last['decided_at'])} UTC ({last['state']}{ticket})."
+        said = "retracted the decision" if last["verdict"] == "retract" else f"decided {last['verdict']}"
+        state = "" if last["verdict"] == "retract" else f" ({last['state']}{ticket})"
+        answer += f" {last['decided_by']} {said} at {instant(last['decided_at'])} UTC{state}."
     facts = [
         fact("Host", host, "/host"), *([fact("Device", known["device"])] if known["device"] else []), fact("Slot", known["slot"]),
         fact("Enclosure", enclosure, "/enclosure", f"{host}/{enclosure}" if host else None),

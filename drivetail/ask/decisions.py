@@ -23,7 +23,8 @@ from report.words import counted_noun, named_drive, place, to_minute
 if TYPE_CHECKING:
     import polars as pl
 
-REPLACE, WATCH, DISMISS = "replace", "watch", "dismiss"
+REPLACE, WATCH, DISMISS, RETRACT = "replace", "watch", "dismiss", "retract"
+VERDICTS = (REPLACE, WATCH, DISMISS, RETRACT)
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def decide(
     Where the last one on a drive was the same, by the same person and of the same publication, it is not recorded again: a call that was
     killed after it had written may be repeated. at: when it was taken (UTC without zone), by default now.
     Returns: the decisions that are recorded now, and those that were before. Raises: QueryError for a drive that the publication does not
-    know.
+    know, and where there is nothing to retract.
     """
     with publication_of(warehouse) as connection:
         drives = [known_drive(connection, drive)["drive_id"] for drive in drives]
@@ -71,6 +72,9 @@ def decide(
     register = Register(warehouse.raw, "decisions")
     with register.locked():
         last = {record.get("drive_id"): record for record in register.read(skips_damaged=True)}
+        none = [drive for drive in drives if verdict == RETRACT and last.get(drive, {}).get("verdict") is None]
+        if none:
+            raise QueryError(f"{none[0]}: no decision on it is recorded; there is nothing to retract")
         new, repeated = [], []
         for drive in dict.fromkeys(drives):
             decision = Decision(drive, verdict, by, at or utc_now(), note, until, publication_id, ticket)
@@ -154,11 +158,11 @@ def note_ignored(sentence: str) -> None:
 def list_decisions(warehouse: Warehouse, *, is_pending: bool = False, is_all: bool = False) -> pl.DataFrame:
     """Decisions and their outcomes, the latest first: rows of marts.fct_drive_decisions with the ticket's text on the drive.
 
-    is_pending: only replacements not done yet. is_all: also decisions that a later one has superseded.
+    is_pending: only replacements not done yet. is_all: also decisions that a later one has superseded or retracted.
     Raises: QueryError when there is no publication or it cannot be read, StoreError where the register is damaged.
     """
     Register(warehouse.raw, "decisions").read()
-    states = {"pending"} if is_pending else {"pending", "standing", "expired", "replaced", *(["superseded"] if is_all else [])}
+    states = {"pending"} if is_pending else {"pending", "standing", "expired", "replaced", *(["superseded", "retracted"] if is_all else [])}
     with publication_of(warehouse) as connection:
         found: pl.DataFrame = connection.sql(
             """

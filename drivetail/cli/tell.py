@@ -88,7 +88,7 @@ def _write_hosts(warehouse: Warehouse) -> None:
 
 @click.command()
 @click.argument("drives", metavar="DRIVE...", nargs=-1, required=True)
-@click.argument("verdict", type=click.Choice(["replace", "watch", "dismiss"]))
+@click.argument("verdict", type=click.Choice(["replace", "watch", "dismiss", "retract"]))
 @click.option("--by", callback=not_blank, metavar="NAME", help="Who decides.  [default: `by` in drivetail.toml, else your login name]")
 @click.option("--note", callback=not_blank, help="Why; kept for ever.")
 @click.option("--ticket", callback=not_blank, metavar="NUMBER", help="Ticket that carries it out.")
@@ -122,6 +122,7 @@ def decide(
     replace   it will be swapped: pending until another serial number is in its slot; until then it raises no alerts
     dismiss   it raises no alerts
     watch     it raises alerts, as before any decision
+    retract   it is as if nobody had decided on it
     """
     from drivetail.ask.decisions import decide as record
     from drivetail.ask.decisions import ticket_text
@@ -137,7 +138,7 @@ def decide(
         raise click.UsageError("give --note WHY; it is kept with the decision")
     if until is not None and until <= utc_now():
         raise click.UsageError(
-            f"--until {until:%Y-%m-%d %H:%M} has passed; to end a decision: drivetail decide {drives[0]} watch --note ..."
+            f"--until {until:%Y-%m-%d %H:%M} has passed; to end a decision: drivetail decide {drives[0]} retract --note ..."
         )
     who = by or decides_here(warehouse)
     ends = "" if until is None else f" until {until:%Y-%m-%d %H:%M} UTC"
@@ -145,7 +146,7 @@ def decide(
     new, repeated = record(warehouse, drives, verdict, by=who, note=note, until=until, ticket=ticket)
     for decision in (*new, *repeated):
         again = f"; recorded already, at {decision.at:%Y-%m-%d %H:%M} UTC" if decision in repeated else ""
-        alerts = "shown" if verdict == "watch" else "muted"
+        alerts = "shown" if verdict in ("watch", "retract") else "muted"
         say(f"{decision.drive_id}: {verdict}{ends}, by {who}{carried}; its alerts are {alerts}{again}")
 
 

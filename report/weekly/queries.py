@@ -157,7 +157,7 @@ decided as (
     select decisions.* replace (states.state as state)
     from marts.fct_drive_decisions as decisions
     inner join report.fct_drive_decision_states as states on decisions.decision_seq = states.decision_seq
-    where states.from_utc <= $known and coalesce(states.to_utc > $known, true)
+    where states.from_utc <= $known and coalesce(states.to_utc > $known, true) and states.state <> 'retracted'
 )
 """.strip()
 

@@ -179,7 +179,7 @@ def test_a_verdict_that_rises_to_replace_is_reported_to_each_receiver_once(tmp_p
     assert drivetail("alerts", "--new", *option).stdout == "No new alert\n"
 
 
-def test_until_is_stored_in_utc_and_a_line_that_cannot_be_read_is_named_and_ignored(copied: Warehouse) -> None:
+def test_until_is_stored_in_utc_and_an_unreadable_line_is_ignored(copied: Warehouse) -> None:
     build(copied)
     option = ("-w", copied.root)
     given = ("--by", "ada", "--note", "x", "--until")
@@ -215,3 +215,26 @@ def test_a_line_that_is_no_decision_is_named(copied: Warehouse, caplog: pytest.L
     note_ignored.cache_clear()
     assert latest_decisions(copied) == {}
     assert [re.findall("line [12]: ignored", message) for message in caplog.messages] == [["line 1: ignored"], ["line 2: ignored"]]
+
+
+def test_a_decision_that_is_retracted_leaves_the_drive_as_if_undecided(copied: Warehouse) -> None:
+    build(copied)
+    option = ("-w", copied.root)
+
+    def asked(query: str) -> list[dict[str, object]]:
+        return list(json.loads(drivetail("sql", query, "--format", "json", *option).stdout))
+
+    nothing = drivetail("decide", "d11", "retract", "--by", "ada", "--note", "wrong drive", *option)
+    assert nothing.exit_code == 1 and "nothing to retract" in nothing.stderr and not copied.decisions.read_text()
+    before = asked("from marts.drive_actions order by drive_id")
+    for verdict in ("replace", "dismiss"):
+        assert drivetail("decide", "d11", verdict, "--by", "ada", "--note", "slow", *option).exit_code == 0
+        assert latest_decisions(copied)["d11"].is_dismissal(utc_now())
+        said = drivetail("decide", "d11", "retract", "--by", "bob", "--note", "wrong drive", *option).stdout
+        assert said == "d11: retract, by bob; its alerts are shown\n"
+        assert not latest_decisions(copied)["d11"].is_dismissal(utc_now())
+        assert asked("from marts.drive_actions order by drive_id") == before
+        assert drivetail("decisions", *option).stdout.startswith("No decision yet")
+        assert drivetail("decisions", "--pending", "--format", "json", *option).stdout == "[]\n"
+    states = [(row["verdict"], row["state"]) for row in json.loads(drivetail("decisions", "--all", "--format", "json", *option).stdout)]
+    assert states == [("retract", "retracted"), ("dismiss", "superseded"), ("retract", "superseded"), ("replace", "superseded")]

@@ -30,6 +30,7 @@ stated as (
     select
         *,
         case
+            when verdict = 'retract' then 'retracted'
             when verdict = 'replace' then 'pending'
             when is_past_until then 'expired'
             else 'standing'
