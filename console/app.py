@@ -35,7 +35,7 @@ from console.figures import quick_chart
 from console.guard import REPORT_POLICY, Access, Guard
 from console.pages import PAGES, kept_reports
 from console.published import FORMS, Publications, Published
-from drivetail.ask.decisions import VERDICTS, decide
+from drivetail.ask.decisions import REPLACE, VERDICTS, decide, never_slow
 from engine.read import QueryError, Row, first_line
 from engine.warehouse import Warehouse
 from ingest.contract.values import utc, utc_now
@@ -214,6 +214,8 @@ class Console:
             raise QueryError(f"{until!r} is no date; give one such as 2026-02-06 (UTC)") from error
         if ends is not None and ends <= utc_now():
             raise QueryError(f"until {until} has passed; to end a decision, retract it")
+        if verdict == REPLACE and not form.get("sure") and (doubt := never_slow(self.warehouse, drives)):
+            raise QueryError(f"{doubt}: go back and tick that it is to be replaced even so")
         new, repeated = decide(self.warehouse, drives, verdict, by=user, note=note, until=ends, ticket=form.get("ticket"))
         again = f"; {counted_noun(len(repeated), 'drive')} had it already" if repeated else ""
         return f"{verdict} recorded for {counted_noun(len(new), 'drive')}, by {user}{again}. To undo it, decide again or retract."

@@ -87,6 +87,24 @@ def decide(
     return new, repeated
 
 
+NEVER_SLOW = """
+select drives.*
+from marts.dim_drives as drives
+where drive_id in (select unnest($drives))
+    and drive_id not in (select drive_id from marts.fct_drive_slowness where slow_hours > 0)
+    and drive_id not in (select subject_id from marts.fct_slow_alerts where subject_type = 'drive')
+order by drive_id
+"""
+
+
+def never_slow(warehouse: Warehouse, drives: Sequence[str]) -> str | None:
+    """The drives without a slow hour or alert, as a sentence: replacing one may be a slip. None where each has one. Raises: QueryError."""
+    with publication_of(warehouse) as connection:
+        known_ids = [known_drive(connection, drive)["drive_id"] for drive in drives]
+        rows = fetch(connection, NEVER_SLOW, {"drives": known_ids})
+    return f"{', '.join(map(named_drive, rows))}: not one slow hour is known of {'it' if len(rows) == 1 else 'them'}" if rows else None
+
+
 TICKET = """\
 Replace drive {name}
 

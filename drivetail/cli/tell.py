@@ -98,6 +98,7 @@ def _write_hosts(warehouse: Warehouse) -> None:
     metavar="TIME",
     help="Until when it holds, or by when to replace the drive (UTC).  [default: for ever]",
 )
+@click.option("--yes", "is_sure", is_flag=True, help="Replace drives of which no slow hour is known, too.")
 @click.option("--ticket-text", "is_ticket_text", is_flag=True, help="Print the text of a ticket for the technician and record nothing.")
 @warehouse_option
 def decide(
@@ -108,6 +109,7 @@ def decide(
     note: str | None,
     ticket: str | None,
     until: datetime | None,
+    is_sure: bool,
     is_ticket_text: bool,
 ) -> None:
     """Record a decision on one or more drives.
@@ -125,7 +127,7 @@ def decide(
     retract   it is as if nobody had decided on it
     """
     from drivetail.ask.decisions import decide as record
-    from drivetail.ask.decisions import ticket_text
+    from drivetail.ask.decisions import never_slow, ticket_text
     from drivetail.service.settings import decides_here
     from ingest.contract.values import utc_now
 
@@ -140,6 +142,8 @@ def decide(
         raise click.UsageError(
             f"--until {until:%Y-%m-%d %H:%M} has passed; to end a decision: drivetail decide {drives[0]} retract --note ..."
         )
+    if verdict == "replace" and not is_sure and (doubt := never_slow(warehouse, drives)):
+        raise Failure(f"{doubt}; nothing is recorded. Give --yes to replace it all the same")
     who = by or decides_here(warehouse)
     ends = "" if until is None else f" until {until:%Y-%m-%d %H:%M} UTC"
     carried = "" if ticket is None else f", ticket {ticket}"

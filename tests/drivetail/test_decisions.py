@@ -87,7 +87,7 @@ def test_a_replacement_is_pending_until_another_serial_stands_in_the_slot(tmp_pa
     assert "100.0%" in line and "0.0%" in line
     # by the fleet's last hour, three days later, the dismissal holds no more, and what was to be replaced by then is late
     assert dismissed["state"] == "expired"
-    drivetail("decide", "c", "replace", "--by", "ada", "--note", "soon", "--until", (swap + DAY).date(), *option)
+    drivetail("decide", "c", "replace", "--by", "ada", "--note", "soon", "--until", (swap + DAY).date(), "--yes", *option)
     assert "c      replace  pending, overdue" in drivetail("decisions", "--pending", *option).stdout
 
     warehouse.decisions.write_text(warehouse.decisions.read_text() + "not json\n")
@@ -107,7 +107,7 @@ def test_a_decision_that_is_repeated_is_recorded_once(copied: Warehouse) -> None
     def recorded() -> int:
         return len(copied.decisions.read_text().splitlines())
 
-    given = ("d11", "replace", "--by", "ada", "--note", "slow", "--ticket", "OPS-7", "--until", "2999-01-01")
+    given = ("d11", "replace", "--yes", "--by", "ada", "--note", "slow", "--ticket", "OPS-7", "--until", "2999-01-01")
     (first,) = decide(*given)
     # the call was killed after it had written: its line is there, and it is called again
     (again,) = decide(*given)
@@ -133,7 +133,7 @@ def test_a_decision_that_is_repeated_is_recorded_once(copied: Warehouse) -> None
 def test_several_drives_are_decided_on_at_once_by_whom_the_settings_name(copied: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     build(copied)
     monkeypatch.setenv("LOGNAME", "grace")
-    said = drivetail("decide", "d11", "d12", "replace", "--note", "both slow", "--ticket", "OPS-7", "-w", copied.root)
+    said = drivetail("decide", "d11", "d12", "replace", "--yes", "--note", "both slow", "--ticket", "OPS-7", "-w", copied.root)
     assert said.exit_code == 0 and said.stdout.splitlines() == [
         f"{d}: replace, by grace, ticket OPS-7; its alerts are muted" for d in ("d11", "d12")
     ]
@@ -228,7 +228,7 @@ def test_a_decision_that_is_retracted_leaves_the_drive_as_if_undecided(copied: W
     assert nothing.exit_code == 1 and "nothing to retract" in nothing.stderr and not copied.decisions.read_text()
     before = asked("from marts.drive_actions order by drive_id")
     for verdict in ("replace", "dismiss"):
-        assert drivetail("decide", "d11", verdict, "--by", "ada", "--note", "slow", *option).exit_code == 0
+        assert drivetail("decide", "d11", verdict, "--yes", "--by", "ada", "--note", "slow", *option).exit_code == 0
         assert latest_decisions(copied)["d11"].is_dismissal(utc_now())
         said = drivetail("decide", "d11", "retract", "--by", "bob", "--note", "wrong drive", *option).stdout
         assert said == "d11: retract, by bob; its alerts are shown\n"
@@ -238,3 +238,21 @@ def test_a_decision_that_is_retracted_leaves_the_drive_as_if_undecided(copied: W
         assert drivetail("decisions", "--pending", "--format", "json", *option).stdout == "[]\n"
     states = [(row["verdict"], row["state"]) for row in json.loads(drivetail("decisions", "--all", "--format", "json", *option).stdout)]
     assert states == [("retract", "retracted"), ("dismiss", "superseded"), ("retract", "superseded"), ("replace", "superseded")]
+
+
+def test_replacing_a_drive_without_a_slow_hour_asks_again(copied: Warehouse) -> None:
+    build(copied)
+    given = ("replace", "--by", "ada", "--note", "old", "-w", copied.root)
+    # of several all are recorded, or none
+    slow = {row["drive_id"] for row in json.loads(drivetail("sql", SLOW, "--format", "json", "-w", copied.root).stdout)}
+    known = {row["drive_id"] for row in json.loads(drivetail("sql", "from marts.dim_drives", "--format", "json", "-w", copied.root).stdout)}
+    ill, well = min(slow), min(known - slow)
+    refused = drivetail("decide", ill, well, *given)
+    assert refused.exit_code == 1 and f"{well}: not one slow hour is known of it" in refused.stderr and not copied.decisions.read_text()
+    assert drivetail("decide", ill, *given).exit_code == 0
+    assert drivetail("decide", well, *given, "--yes").exit_code == 0
+    # to watch or dismiss it needs no second word
+    assert drivetail("decide", well, "dismiss", *given[1:]).exit_code == 0
+
+
+SLOW = "select drive_id from marts.fct_drive_slowness where slow_hours > 0 union select subject_id from marts.fct_slow_alerts"
