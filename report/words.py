@@ -41,11 +41,11 @@ def duration(hours: float) -> str:
 def place(row: Mapping[str, Any]) -> str:
     """Where a drive is, as somebody who walks there says it: `web2 sdd`, `web2 slot 3`; empty where nothing is known.
 
-    Of one that has left its place: `was at web2 sdd until 2026-01-10 10:00`.
+    Of one that has left its place: `was at web2 sdd until 2026-01-10`.
     """
     host, device, slot = row.get("host"), row.get("device"), row.get("slot")
     where = f"{host} {device}" if host and device else f"{host} slot {slot}" if host and slot else host or ""
-    return f"was at {where} until {to_minute(row['left_at'])}" if where and row.get("left_at") else where
+    return f"was at {where} until {row['left_at']:%Y-%m-%d}" if where and row.get("left_at") else where
 
 
 def named_drive(row: Mapping[str, Any]) -> str:
