@@ -11,7 +11,7 @@ import pickle
 import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -35,10 +35,10 @@ from console.figures import quick_chart
 from console.guard import REPORT_POLICY, Access, Guard
 from console.pages import PAGES, kept_reports
 from console.published import FORMS, Publications, Published
-from drivetail.ask.decisions import decide
+from drivetail.ask.decisions import REPLACE, VERDICTS, decide, never_slow
 from engine.read import QueryError, Row, first_line
 from engine.warehouse import Warehouse
-from ingest.contract.values import utc_now
+from ingest.contract.values import utc, utc_now
 from report.page.html import environment
 from report.page.look import drawn
 from report.words import counted_noun, duration
@@ -47,7 +47,6 @@ log = logging.getLogger(__name__)
 
 BODY_BYTES = 1_000_000
 STALE_HOURS = 3
-VERDICTS = ("replace", "watch", "dismiss")
 STATIC_SECONDS = 86_400
 FOLLOW_SECONDS = 1.0
 
@@ -210,14 +209,16 @@ class Console:
         if not note:
             raise QueryError("a decision needs a note: it is stored, so that others know who decided and why")
         try:
-            ends = datetime.fromisoformat(until) if until else None
+            ends = utc(until) if until else None
         except ValueError as error:
             raise QueryError(f"{until!r} is no date; give one such as 2026-02-06 (UTC)") from error
-        if ends is not None and ends.replace(tzinfo=None) <= utc_now():
-            raise QueryError(f"until {until} has passed; to end a decision, decide watch")
+        if ends is not None and ends <= utc_now():
+            raise QueryError(f"until {until} has passed; to end a decision, retract it")
+        if verdict == REPLACE and not form.get("sure") and (doubt := never_slow(self.warehouse, drives)):
+            raise QueryError(f"{doubt}: go back and tick that it is to be replaced even so")
         new, repeated = decide(self.warehouse, drives, verdict, by=user, note=note, until=ends, ticket=form.get("ticket"))
         again = f"; {counted_noun(len(repeated), 'drive')} had it already" if repeated else ""
-        return f"{verdict} recorded for {counted_noun(len(new), 'drive')}, by {user}{again}. To undo it, decide again."
+        return f"{verdict} recorded for {counted_noun(len(new), 'drive')}, by {user}{again}. To undo it, decide again or retract."
 
 
 def _views(published: Published, path: str, asked: tuple[tuple[str, str], ...]) -> tuple[Page | str, list[Row]]:

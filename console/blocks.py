@@ -141,7 +141,7 @@ def cells_of(published: Published, columns: list[str], rows: list[Row], relation
 
 
 def group_names(published: Published, groups: set[str]) -> dict[str, Row]:
-    """What people call some RAID groups, where that is not what they are named: raid_group_id -> name."""
+    """Names that people have for some RAID groups, where they are others than the identifiers: raid_group_id -> name."""
     which = f"raid_group_id in ({texts(groups)}) and name <> raid_group_id"
     found = published.rows(f"select raid_group_id, name from marts.dim_raid_groups where {which}") if groups else []
     return {row["raid_group_id"]: row for row in found}
@@ -152,7 +152,7 @@ def drive_places(published: Published, drives: set[str]) -> dict[str, Row]:
     if not drives:
         return {}
     found = published.rows(
-        "select drive_id, host, device, slot, enclosure, model, actions.action from marts.dim_drives "
+        "select drive_id, host, device, slot, enclosure, model, left_at, actions.action from marts.dim_drives "
         "left join (select drive_id, action from marts.drive_actions where needs_person) as actions using (drive_id) "
         f"where drive_id in ({texts(drives)})"
     )

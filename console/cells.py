@@ -42,7 +42,8 @@ TIMES = {
 }  # fmt: skip
 """Numbers that say how many times as much."""
 
-SHARES = ("coverage", *(f"_{what}{end}" for what in ("ratio", "share", "rate") for end in ("", "_low", "_high", "_before", "_after")))
+ENDS = ("", "_low", "_high", "_before", "_after", "_change", "_change_low", "_change_high")
+SHARES = ("coverage", *(f"_{what}{end}" for what in ("ratio", "share", "rate") for end in ENDS))
 
 WORDS = {"cause", "reason", "event_type", "exclusion_reason", "subject_type", "transition", "role", "evidence", "rule"}
 """Texts of the models' own, which are read as words."""

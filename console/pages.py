@@ -26,6 +26,7 @@ from drivetail.ask.explain.question import known_drive, parse_hour
 from drivetail.tell.alerts import OPEN, Alert, sentence
 from engine.read import QueryError, Row, not_asked
 from engine.warehouse import quoted
+from ingest.contract.values import utc
 from report.page.numbers import NONE, capacity, day, instant, kind_name
 from report.weekly.figures import heat_map, weekly_trend
 from report.words import counted_noun, place
@@ -109,8 +110,8 @@ def span_of(published: Published, query: Query) -> Row:
 
     week, end = timedelta(weeks=1), (published.last_hour_utc or published.published_at) + timedelta(hours=1)
     try:
-        until = datetime.fromisoformat(query["until"]).replace(tzinfo=None) if query.get("until") else end
-        since = datetime.fromisoformat(query["since"]).replace(tzinfo=None) if query.get("since") else until - week
+        until = utc(query["until"]) if query.get("until") else end
+        since = utc(query["since"]) if query.get("since") else until - week
         since = max(since, until - MOST)
         links = [("earlier", to(since - (until - since), since)), ("later", to(until, until + (until - since)))]
         links += [(name, to(until - long, until)) for name, long in (("2 days", timedelta(days=2)), ("week", week), ("4 weeks", 4 * week))]
@@ -166,7 +167,9 @@ def drive(published: Published, query: Query) -> Page:
     answer = f"{todo[0]['action']}: {todo[0]['why']}" if todo else "Nothing to do: it is on no list."
     for last in decided:
         ticket = f", {last['ticket']}" if last["ticket"] else ""
-        answer += f" {last['decided_by']} decided {last['verdict']} at {instant(last['decided_at'])} UTC ({last['state']}{ticket})."
+        said = "retracted the decision" if last["verdict"] == "retract" else f"decided {last['verdict']}"
+        state = "" if last["verdict"] == "retract" else f" ({last['state']}{ticket})"
+        answer += f" {last['decided_by']} {said} at {instant(last['decided_at'])} UTC{state}."
     facts = [
         fact("Host", host, "/host"), *([fact("Device", known["device"])] if known["device"] else []), fact("Slot", known["slot"]),
         fact("Enclosure", enclosure, "/enclosure", f"{host}/{enclosure}" if host else None),
@@ -214,10 +217,10 @@ def group(published: Published, query: Query) -> Page:
         "drives": f"drives.current_raid_group_id = {this}", "alerts": f"raid_group_id = {this}", "groups": f"({this})",
     }  # fmt: skip
     host = link("/host", known["host"]) if known["host"] else None
-    called = known["name"] != known["raid_group_id"]
     drives = counted_noun(known["data_drive_count"] or 0, "data drive")
     guessed = "guessed: it is only the host" if known["is_guessed"] else None
-    facts = [host, kind_name(known["kind"]), known["raid_level"], drives, known["site"], guessed, known["raid_group_id"] if called else None]
+    id = known["raid_group_id"] if known["name"] != known["raid_group_id"] else None
+    facts = [host, kind_name(known["kind"]), known["raid_level"], drives, known["site"], guessed, id]
     under = Markup(", ").join(part for part in facts if part)
     answer = told(published, lambda alert: alert.subject_id == known["raid_group_id"])
     return Page(f"RAID group {known['name']}", blocks_of(published, "group", words), under=under, answer=answer, span=span)

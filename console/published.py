@@ -39,7 +39,7 @@ DOWNLOADED = 200_000
 REMEMBERED = 200
 """Pages kept for their next reader, a minute at most."""
 
-DECIDED = ("drive_actions", "replacement_candidates", "fct_drive_decisions")
+DECIDED = ("drive_actions", "replacement_candidates", "fct_drive_decisions", "fct_drive_replacements")
 """The marts that are views because a decision counts at once. Each takes a fifth of a second to plan."""
 
 _DECIDED = re.compile(rf"\bmarts\.({'|'.join(DECIDED)})\b")

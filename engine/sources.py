@@ -25,16 +25,17 @@ _WHOLE_FILE = re.compile(r"([a-z_]+)(?:\.[a-z][a-z-]*)?\.parquet")
 DECISIONS = """
     select
         row_number() over () as decision_seq,
-        drive_id, verdict, "by" as decided_by, "at" as decided_at, note, "until" as until_utc, publication_id, ticket
+        drive_id, verdict, "by" as decided_by, "at" as decided_at, note,
+        try_cast("until" as timestamp) as until_utc, publication_id, ticket
     from read_json(
         {path}, format = 'newline_delimited', ignore_errors = true, hive_partitioning = false,
         columns = {{
-            drive_id: 'varchar', verdict: 'varchar', "by": 'varchar', "at": 'timestamp', note: 'varchar', "until": 'timestamp',
+            drive_id: 'varchar', verdict: 'varchar', "by": 'varchar', "at": 'timestamp', note: 'varchar', "until": 'varchar',
             publication_id: 'varchar', ticket: 'varchar'
         }}
     )
     -- DuckDB reads a line that a killed writer left without its end as one without values
-    where drive_id is not null
+    where drive_id is not null and "at" is not null and ("until" is null or try_cast("until" as timestamp) is not null)
 """
 """The register of decisions as it is when it is read: a decision counts at once, without a build."""
 

@@ -44,11 +44,13 @@ def duration(hours: float) -> str:
 
 
 def place(row: Mapping[str, Any]) -> str:
-    """Where a drive is, as somebody who walks there says it: `web2 sdd`, `web2 slot 3`; empty where nothing is known."""
+    """Where a drive is, as somebody who walks there says it: `web2 sdd`, `web2 slot 3`; empty where nothing is known.
+
+    Of one that has left its place: `was at web2 sdd until 2026-01-10`.
+    """
     host, device, slot = row.get("host"), row.get("device"), row.get("slot")
-    if host and device:
-        return f"{host} {device}"
-    return f"{host} slot {slot}" if host and slot else host or ""
+    where = f"{host} {device}" if host and device else f"{host} slot {slot}" if host and slot else host or ""
+    return f"was at {where} until {row['left_at']:%Y-%m-%d}" if where and row.get("left_at") else where
 
 
 def named_drive(row: Mapping[str, Any]) -> str:

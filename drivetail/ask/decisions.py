@@ -5,23 +5,26 @@ What became of a decision is in models/marts/events/fct_drive_decisions.sql.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from functools import cache
 from typing import TYPE_CHECKING
 
 from drivetail.ask.explain.question import known_drive
 from drivetail.console import Columns, facts, known, table
-from engine.read import fetch, publication_of
+from engine.read import QueryError, fetch, publication_of
 from engine.warehouse import Warehouse
-from ingest.contract.values import utc_now
+from ingest.contract.values import utc, utc_now
 from ingest.raw.register import Record, Register
 from report.words import counted_noun, named_drive, place, to_minute
 
 if TYPE_CHECKING:
     import polars as pl
 
-REPLACE, WATCH, DISMISS = "replace", "watch", "dismiss"
+REPLACE, WATCH, DISMISS, RETRACT = "replace", "watch", "dismiss", "retract"
+VERDICTS = (REPLACE, WATCH, DISMISS, RETRACT)
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ def decide(
     Where the last one on a drive was the same, by the same person and of the same publication, it is not recorded again: a call that was
     killed after it had written may be repeated. at: when it was taken (UTC without zone), by default now.
     Returns: the decisions that are recorded now, and those that were before. Raises: QueryError for a drive that the publication does not
-    know.
+    know, and where there is nothing to retract.
     """
     with publication_of(warehouse) as connection:
         drives = [known_drive(connection, drive)["drive_id"] for drive in drives]
@@ -69,6 +72,9 @@ def decide(
     register = Register(warehouse.raw, "decisions")
     with register.locked():
         last = {record.get("drive_id"): record for record in register.read(skips_damaged=True)}
+        none = [drive for drive in drives if verdict == RETRACT and last.get(drive, {}).get("verdict") is None]
+        if none:
+            raise QueryError(f"{none[0]}: no decision on it is recorded; there is nothing to retract")
         new, repeated = [], []
         for drive in dict.fromkeys(drives):
             decision = Decision(drive, verdict, by, at or utc_now(), note, until, publication_id, ticket)
@@ -79,6 +85,24 @@ def decide(
                 new.append(decision)
         register.append([asdict(decision) for decision in new])
     return new, repeated
+
+
+NEVER_SLOW = """
+select drives.*
+from marts.dim_drives as drives
+where drive_id in (select unnest($drives))
+    and drive_id not in (select drive_id from marts.fct_drive_slowness where slow_hours > 0)
+    and drive_id not in (select subject_id from marts.fct_slow_alerts where subject_type = 'drive')
+order by drive_id
+"""
+
+
+def never_slow(warehouse: Warehouse, drives: Sequence[str]) -> str | None:
+    """The drives without a slow hour or alert, as a sentence: replacing one may be a slip. None where each has one. Raises: QueryError."""
+    with publication_of(warehouse) as connection:
+        known_ids = [known_drive(connection, drive)["drive_id"] for drive in drives]
+        rows = fetch(connection, NEVER_SLOW, {"drives": known_ids})
+    return f"{', '.join(map(named_drive, rows))}: not one slow hour is known of {'it' if len(rows) == 1 else 'them'}" if rows else None
 
 
 TICKET = """\
@@ -98,11 +122,13 @@ After it: put the new drive into the same slot and start the rebuild. drivetail 
 def ticket_text(warehouse: Warehouse, drives: Sequence[str]) -> str:
     """Text for a technician who is to replace some drives: where each is, how to be sure that it is the one, and why.
 
-    Raises: QueryError without a publication, or for a drive that it does not know.
+    Raises: QueryError without a publication, for a drive that it does not know, and for one that has gone.
     """
     texts = []
     with publication_of(warehouse) as connection:
         for row in [known_drive(connection, drive) for drive in drives]:
+            if row["left_at"]:
+                raise QueryError(f"{named_drive(row)}: it has gone already; there is nothing to replace")
             found = fetch(connection, "select why, since_utc from marts.drive_actions where drive_id = $drive", {"drive": row["drive_id"]})
             todo = found[0] if found else {"why": "It is on no list of drivetail.", "since_utc": None}
             since = f" Slow since {to_minute(todo['since_utc'])} UTC." if todo["since_utc"] else ""
@@ -130,26 +156,35 @@ def _is_of(decision: Decision, record: Record) -> bool:
 
 
 def latest_decisions(warehouse: Warehouse) -> dict[str, Decision]:
-    """The last decision on each drive that has any."""
-    found = {}
-    for record in Register(warehouse.raw, "decisions").read():
-        until = None if record["until"] is None else datetime.fromisoformat(record["until"])
-        found[record["drive_id"]] = Decision(**{**record, "at": datetime.fromisoformat(record["at"]), "until": until})
+    """The last decision on each drive that has any. A line that cannot be read as one is named on stderr and ignored."""
+    register, found = Register(warehouse.raw, "decisions"), {}
+    for number, record in enumerate(register.read(), start=1):
+        try:
+            until = None if record["until"] is None else utc(record["until"])
+            found[record["drive_id"]] = Decision(**{**record, "at": utc(record["at"]), "until": until})
+        except (KeyError, TypeError, ValueError) as error:
+            note_ignored(f"{register.path}: line {number}: ignored, it is no decision ({type(error).__name__}: {error})")
     return found
+
+
+@cache
+def note_ignored(sentence: str) -> None:
+    """Log a remark on stderr, once: a command may read the register more than once."""
+    logging.getLogger(__name__).warning(sentence)
 
 
 def list_decisions(warehouse: Warehouse, *, is_pending: bool = False, is_all: bool = False) -> pl.DataFrame:
     """Decisions and their outcomes, the latest first: rows of marts.fct_drive_decisions with the ticket's text on the drive.
 
-    is_pending: only replacements not done yet. is_all: also decisions that a later one has superseded.
+    is_pending: only replacements not done yet. is_all: also decisions that a later one has superseded or retracted.
     Raises: QueryError when there is no publication or it cannot be read, StoreError where the register is damaged.
     """
     Register(warehouse.raw, "decisions").read()
-    states = {"pending"} if is_pending else {"pending", "standing", "expired", "replaced", *(["superseded"] if is_all else [])}
+    states = {"pending"} if is_pending else {"pending", "standing", "expired", "replaced", *(["superseded", "retracted"] if is_all else [])}
     with publication_of(warehouse) as connection:
         found: pl.DataFrame = connection.sql(
             """
-            select decisions.*, drives.vendor, drives.model, drives.firmware, drives.host, drives.device, drives.enclosure
+            select decisions.*, drives.vendor, drives.model, drives.firmware, drives.host, drives.device, drives.enclosure, drives.left_at
             from marts.fct_drive_decisions as decisions
             left join marts.dim_drives as drives on decisions.drive_id = drives.drive_id
             where decisions.state in (select unnest($states))

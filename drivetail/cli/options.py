@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +14,7 @@ import click
 
 from drivetail.console import ingest_table, progress, say, say_line, visible
 from engine.warehouse import Warehouse
+from ingest.contract.values import utc
 from report.words import counted_noun, human
 
 if TYPE_CHECKING:
@@ -29,9 +30,8 @@ class Instant(click.ParamType[datetime]):
 
     def convert(self, value: str | datetime, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
         try:
-            at = value if isinstance(value, datetime) else datetime.fromisoformat(value)
-            return at.astimezone(UTC).replace(tzinfo=None) if at.tzinfo else at
-        except (ValueError, OverflowError):
+            return value if isinstance(value, datetime) else utc(value)
+        except ValueError:
             self.fail(f"{value!r} is not a time; give one such as 2026-01-05, 2026-01-05T07 or 2026-01-05T07:30 (UTC)", param, ctx)
 
 

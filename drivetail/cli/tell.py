@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from drivetail.cli.options import FILE, Failure, format_option, not_blank, warehouse_option
+from drivetail.cli.options import FILE, INSTANT, Failure, format_option, not_blank, warehouse_option
 from drivetail.console import as_json, pass_on, say, say_rows
 from engine.warehouse import Warehouse
 from report.words import counted_noun
@@ -88,16 +88,17 @@ def _write_hosts(warehouse: Warehouse) -> None:
 
 @click.command()
 @click.argument("drives", metavar="DRIVE...", nargs=-1, required=True)
-@click.argument("verdict", type=click.Choice(["replace", "watch", "dismiss"]))
+@click.argument("verdict", type=click.Choice(["replace", "watch", "dismiss", "retract"]))
 @click.option("--by", callback=not_blank, metavar="NAME", help="Who decides.  [default: `by` in drivetail.toml, else your login name]")
 @click.option("--note", callback=not_blank, help="Why; kept for ever.")
 @click.option("--ticket", callback=not_blank, metavar="NUMBER", help="Ticket that carries it out.")
 @click.option(
     "--until",
-    type=click.DateTime(["%Y-%m-%d", "%Y-%m-%d %H:%M"]),
-    metavar="DATE",
+    type=INSTANT,
+    metavar="TIME",
     help="Until when it holds, or by when to replace the drive (UTC).  [default: for ever]",
 )
+@click.option("--yes", "is_sure", is_flag=True, help="Replace drives of which no slow hour is known, too.")
 @click.option("--ticket-text", "is_ticket_text", is_flag=True, help="Print the text of a ticket for the technician and record nothing.")
 @warehouse_option
 def decide(
@@ -108,6 +109,7 @@ def decide(
     note: str | None,
     ticket: str | None,
     until: datetime | None,
+    is_sure: bool,
     is_ticket_text: bool,
 ) -> None:
     """Record a decision on one or more drives.
@@ -122,9 +124,10 @@ def decide(
     replace   it will be swapped: pending until another serial number is in its slot; until then it raises no alerts
     dismiss   it raises no alerts
     watch     it raises alerts, as before any decision
+    retract   it is as if nobody had decided on it
     """
     from drivetail.ask.decisions import decide as record
-    from drivetail.ask.decisions import ticket_text
+    from drivetail.ask.decisions import never_slow, ticket_text
     from drivetail.service.settings import decides_here
     from ingest.contract.values import utc_now
 
@@ -137,15 +140,17 @@ def decide(
         raise click.UsageError("give --note WHY; it is kept with the decision")
     if until is not None and until <= utc_now():
         raise click.UsageError(
-            f"--until {until:%Y-%m-%d %H:%M} has passed; to end a decision: drivetail decide {drives[0]} watch --note ..."
+            f"--until {until:%Y-%m-%d %H:%M} has passed; to end a decision: drivetail decide {drives[0]} retract --note ..."
         )
+    if verdict == "replace" and not is_sure and (doubt := never_slow(warehouse, drives)):
+        raise Failure(f"{doubt}; nothing is recorded. Give --yes to replace it all the same")
     who = by or decides_here(warehouse)
     ends = "" if until is None else f" until {until:%Y-%m-%d %H:%M} UTC"
     carried = "" if ticket is None else f", ticket {ticket}"
     new, repeated = record(warehouse, drives, verdict, by=who, note=note, until=until, ticket=ticket)
     for decision in (*new, *repeated):
         again = f"; recorded already, at {decision.at:%Y-%m-%d %H:%M} UTC" if decision in repeated else ""
-        alerts = "shown" if verdict == "watch" else "muted"
+        alerts = "shown" if verdict in ("watch", "retract") else "muted"
         say(f"{decision.drive_id}: {verdict}{ends}, by {who}{carried}; its alerts are {alerts}{again}")
 
 

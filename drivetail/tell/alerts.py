@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 import duckdb
 
-from drivetail.ask.decisions import DISMISS, Decision, latest_decisions
+from drivetail.ask.decisions import DISMISS, REPLACE, Decision, latest_decisions
 from drivetail.console import Columns, known, table
 from engine.read import Row, fetch, publication_of
 from engine.warehouse import Warehouse
@@ -23,6 +23,9 @@ from report.words import counted_noun, milliseconds, named_drive, ordinal, place
 
 SAME_WITHIN = timedelta(hours=24)
 """Two alerts of one subject and reason are at least as far apart (alert_clear_hours); closer, late data have moved the one."""
+
+RISEN_AGAIN_AFTER = timedelta(days=7)
+"""A verdict that falls and rises again sooner is not reported again. While it lasts, when it rose is known to a week."""
 
 PLACES = ("host", "enclosure")
 """Places that drives share: they may be slow for long while others join them a second time."""
@@ -83,6 +86,22 @@ order by coalesce(alerts.reopened_at, alerts.raised_at) desc, alerts.subject_typ
 """
 """The open alerts, with the drives that each is about and, of an incident, each of its drives."""
 
+RISEN = """
+select
+    concat('drive ', actions.drive_id, ' replace ', candidates.replace_since_utc) as alert_id, 'drive' as subject_type,
+    actions.drive_id as subject_id, 'replace' as reason, actions.raid_group_id, candidates.replace_since_utc as raised_at,
+    1 as episode_count, null as reopened_at, coalesce(actions.since_utc, candidates.replace_since_utc) as first_slow_hour_utc,
+    candidates.last_slow_hour_utc, candidates.slow_hours_28d as slow_hours, 0 as imbalanced_hours, 0 as load_known_hours,
+    null as load_ratio, 1 as drive_count, null as median_slowdown, null as max_slowdown, null as worst_hour_utc, null as latency_us,
+    null as median_latency_us, null as part_of, actions.kind, actions.model, actions.host, actions.device, actions.enclosure, actions.slot,
+    drives.is_group_guessed, [actions.drive_id] as drives, candidates.decision
+from marts.drive_actions as actions
+inner join marts.replacement_candidates as candidates on actions.drive_id = candidates.drive_id
+left join marts.dim_drives as drives on actions.drive_id = drives.drive_id
+where actions.action_undecided = 'replace'
+order by candidates.candidate_rank
+"""
+"""Drives whose verdict is to replace them, as alerts are: news to each receiver, but none that `drivetail alerts` lists as open."""
 
 HELD = """
 select held.*, raid_groups.name as raid_group_name
@@ -102,6 +121,7 @@ class Alert:
     drives: the drives it is about. members: of an incident of several drives those, each with its place, slow_hours and median_slowdown.
     peers: the other drives of the RAID group in the worst hour (of a chronic drive: in its last one), slowest first (drive_id, latency_us,
     slowdown). silent_since: the last row of a drive that went silent. dismissed_by: the decision that mutes it.
+    decision: what was decided on a drive whose verdict has become `replace`.
     Latencies in microseconds, instants UTC without zone.
     """
 
@@ -140,6 +160,7 @@ class Alert:
     members: Sequence[Row] = ()
     peers: Sequence[Row] = ()
     dismissed_by: Decision | None = None
+    decision: str | None = None
 
     @property
     def shared_place(self) -> str | None:
@@ -154,6 +175,8 @@ class Alert:
 
     @property
     def _check(self) -> str:
+        if self.reason == REPLACE:
+            return f"{self.news}: `drivetail candidates` says why"
         if self.reason == "together":
             shared = "load, HBA, cables, power and cooling" if self.subject_type == "host" else "expander, cables, power and cooling"
             return f"Look at what these {self.drive_count} drives share: {shared}"
@@ -175,6 +198,11 @@ class Alert:
         load = round(self.load_ratio or 0, 1) or f"{self.load_ratio:.3f}"
         fault = f"At {load} times its peers' load{hours}, so the drive or its path is at fault"
         return f"{fault}: reseat it and check the cabling. If it stays slow, replace it"
+
+    @property
+    def news(self) -> str:
+        """A verdict that has risen, as a sentence."""
+        return f"Its verdict is now replace{f'; it was decided to {self.decision}' if self.decision else ''}"
 
     @property
     def subject(self) -> str:
@@ -208,14 +236,18 @@ def open_alerts(warehouse: Warehouse, *, with_all: bool = False, now: datetime |
     with_all: also those of dismissed drives, and of drives that an alert of their host or enclosure stands for.
     Raises: QueryError when there is no publication or it cannot be read.
     """
-    return published_alerts(warehouse, with_all=with_all, now=now)[1]
+    return _published(warehouse, OPEN, with_all=with_all, now=now)[1]
 
 
-def published_alerts(warehouse: Warehouse, *, with_all: bool = False, now: datetime | None = None) -> tuple[str, list[Alert]]:
-    """The same after the id of the publication."""
+def published_alerts(warehouse: Warehouse, *, now: datetime | None = None) -> tuple[str, list[Alert]]:
+    """News for receivers, after the id of the publication: the open alerts, and the drives whose verdict is to replace them."""
+    return _published(warehouse, OPEN, RISEN, now=now)
+
+
+def _published(warehouse: Warehouse, *queries: str, with_all: bool = False, now: datetime | None) -> tuple[str, list[Alert]]:
     with publication_of(warehouse) as connection:
         ((publication_id,),) = connection.execute("select publication_id from marts.publication").fetchall()
-        alerts = _judged(warehouse, [Alert(**row) for row in fetch(connection, OPEN)], now)
+        alerts = _judged(warehouse, [Alert(**row) for query in queries for row in fetch(connection, query)], now)
         return publication_id, _with_peers(connection, [alert for alert in alerts if with_all or _is_shown(alert)])
 
 
@@ -277,6 +309,8 @@ def _is_same(alert: Alert, said: Record) -> bool:
     if (alert.subject_type, alert.subject_id, alert.reason) != (said["subject_type"], said["subject_id"], said["reason"]):
         return False
     raised_at, first, last = (datetime.fromisoformat(said[name]) for name in ("raised_at", "first_slow_hour_utc", "last_slow_hour_utc"))
+    if alert.reason == REPLACE:
+        return alert.raised_at <= raised_at + RISEN_AGAIN_AFTER
     since = datetime.fromisoformat(said.get("reopened_at") or said["raised_at"])
     if alert.reopened_at is not None and since + SAME_WITHIN < alert.reopened_at and last < alert.reopened_at:
         return False
@@ -354,6 +388,7 @@ def sentence(alert: Alert) -> str:
         "whole_group": f"slow as a whole {since}: {alert.median_slowdown or 0:.1f} times its usual latency at that hour of the week, "
         f"up to {alert.max_slowdown or 0:.1f}",
         "chronic": f"a little slow {since}",
+        REPLACE: alert.news[0].lower() + alert.news[1:],
     }[alert.reason]
     facts = [f"{alert.subject}: {what}"]
     if alert.episode_count > 1:
@@ -379,7 +414,8 @@ def sentence(alert: Alert) -> str:
         for one in alert.members[:MAX_DRIVES_NAMED]
     ]
     more = len(alert.members) - len(named)
-    lines = [f"{'; '.join(facts)}. {alert.check}", *(f"- {line}" for line in named), *([f"- and {more} more"] if more > 0 else [])]
+    check = alert.check if alert.reason != REPLACE else "`drivetail candidates` says why"
+    lines = [f"{'; '.join(facts)}. {check}", *(f"- {line}" for line in named), *([f"- and {more} more"] if more > 0 else [])]
     return "\n".join(in_sight(line) for line in lines)
 
 
@@ -389,8 +425,9 @@ def render_alerts(alerts: Sequence[Alert], *, with_all: bool = False) -> str:
     for number, alert in enumerate(alerts, 1):
         walk = alert.subject_type == "drive" and {"host": alert.host, "device": alert.device, "slot": alert.slot}
         where = place(walk) if walk else ""
+        called = alert.raid_group_name if alert.subject_type == "raid_group" else alert.subject
         times = f"{alert.episode_count} times" if alert.episode_count > 1 else None
-        row = {**asdict(alert), "number": number, "where": where or (alert.raid_group_name if alert.subject_type == "raid_group" else alert.subject), "shown": _shown(alert), "again": times}
+        row = {**asdict(alert), "number": number, "where": where or called, "shown": _shown(alert), "again": times}
         row["serial"] = alert.subject_id if alert.subject_type == "drive" else None
         rows.append(row)
         # the drives of an incident stand beneath it
@@ -415,7 +452,8 @@ def render_alerts(alerts: Sequence[Alert], *, with_all: bool = False) -> str:
     if with_all:
         columns["shown"] = "shown"
     checks = [f"{number:>{len(str(len(alerts)))}}. {alert.check}" for number, alert in enumerate(alerts, 1)]
-    return "\n".join([counted_noun(len(alerts), "open alert"), table(rows, known(rows, columns)), "To check", *checks])
+    what = "alert" if any(alert.reason == REPLACE for alert in alerts) else "open alert"
+    return "\n".join([counted_noun(len(alerts), what), table(rows, known(rows, columns)), "To check", *checks])
 
 
 def _shown(alert: Alert) -> str:

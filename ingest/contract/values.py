@@ -36,6 +36,15 @@ RESOLUTIONS = {"1m": 60, "5m": 300, "15m": 900}
 """Parts of an hour that `--resolution` keeps, in seconds."""
 
 
+def utc(text: str) -> datetime:
+    """An instant in ISO 8601 as raw keeps it, UTC without zone; one without a zone is UTC. Raises: ValueError, also beyond the calendar."""
+    at = datetime.fromisoformat(text)
+    try:
+        return at.astimezone(UTC).replace(tzinfo=None) if at.tzinfo else at
+    except OverflowError as error:
+        raise ValueError(f"{text!r} is beyond the calendar") from error
+
+
 def utc_now() -> datetime:
     """Now, UTC without zone, as raw keeps every instant."""
     return datetime.now(UTC).replace(tzinfo=None)

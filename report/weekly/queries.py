@@ -160,7 +160,7 @@ decided as (
     select decisions.* replace (states.state as state)
     from marts.fct_drive_decisions as decisions
     inner join report.fct_drive_decision_states as states on decisions.decision_seq = states.decision_seq
-    where states.from_utc <= $known and coalesce(states.to_utc > $known, true)
+    where states.from_utc <= $known and coalesce(states.to_utc > $known, true) and states.state <> 'retracted'
 )
 """.strip()
 
@@ -377,7 +377,7 @@ where raid_group_id in ($named_groups) and name <> raid_group_id
 order by raid_group_id
 """,
     "places": """
-select drive_id, host, device, slot, enclosure, model
+select drive_id, host, device, slot, enclosure, model, left_at
 from marts.dim_drives
 where drive_id in ($named)
 order by drive_id

@@ -224,6 +224,30 @@ def test_decisions_on_several_drives_are_recorded_and_shown_at_once(console: Ser
     ]
 
 
+def test_replacing_a_drive_without_a_slow_hour_asks_again(console: Served, client: httpx.Client):
+    with open_published(console.warehouse) as connection:
+        query = """
+            select min(drive_id) from marts.dim_drives
+            where drive_id not in (select drive_id from marts.fct_drive_slowness where slow_hours > 0)
+                and drive_id not in (select subject_id from marts.fct_slow_alerts)
+        """
+        ((well,),) = connection.execute(query).fetchall()
+    page = client.get(f"/drive?id={well}").text
+    form = {"form_token": form_token(page), "drive": well, "verdict": "replace", "note": "n"}
+    assert 'name="sure"' in page and client.post("/decide", data=form).status_code == 422
+    assert client.post("/decide", data={**form, "sure": "yes"}).status_code == 200
+    assert decided(console.warehouse)[-1]["drive_id"] == well
+    assert client.post("/decide", data={**form, "verdict": "retract"}).status_code == 200
+
+
+def test_until_with_an_offset_is_stored_in_utc(console: Served, client: httpx.Client):
+    form = {"form_token": form_token(client.get(f"/drive?id={DRIVE}").text), "drive": DRIVE, "verdict": "dismiss", "note": "n"}
+    assert client.post("/decide", data={**form, "until": "2997-01-01T00:00+14:00"}).status_code == 200
+    assert decided(console.warehouse)[-1]["until"] == "2996-12-31T10:00:00"
+    assert client.post("/decide", data={**form, "until": "9999-12-31T23:59-05:00"}).status_code == 422
+    assert client.get("/drive", params={"id": DRIVE, "until": "0001-01-01T00:00+14:00"}).status_code == 422
+
+
 @pytest.mark.parametrize(
     "wrong", [{"drive": "nobody"}, {"note": " "}, {"verdict": "delete"}, {"until": "2020-01-01"}, {"until": "soon"}, {"drive": ""}]
 )

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from drivetail.ask.decisions import latest_decisions, note_ignored
+from drivetail.tell.alerts import new_alerts, open_alerts, published_alerts, report_once, sentence
 from engine.build import build, publish_store
 from engine.warehouse import Warehouse
 from ingest import ingest
@@ -80,12 +82,12 @@ def test_a_replacement_is_pending_until_another_serial_stands_in_the_slot(tmp_pa
     assert drivetail("decisions", "--pending", *option).stdout == "No pending replacement\n"
     dismissed, replaced = json.loads(drivetail("decisions", "--format", "json", *option).stdout)
     assert (replaced["state"], replaced["successor_drive_id"], replaced["replaced_at"]) == ("replaced", "e", swap.isoformat())
-    assert [replaced[f"{what}_hours_{when}"] for when in ("before", "after") for what in ("tail", "raid")] == [3, 3, 0, 3]
+    assert [replaced[f"{what}_hours_{when}"] for when in ("before", "after") for what in ("tail", "raid")] == [2, 2, 0, 2]
     line = next(line for line in drivetail("decisions", *option).stdout.splitlines() if line.startswith("a "))
     assert "100.0%" in line and "0.0%" in line
     # by the fleet's last hour, three days later, the dismissal holds no more, and what was to be replaced by then is late
     assert dismissed["state"] == "expired"
-    drivetail("decide", "c", "replace", "--by", "ada", "--note", "soon", "--until", (swap + DAY).date(), *option)
+    drivetail("decide", "c", "replace", "--by", "ada", "--note", "soon", "--until", (swap + DAY).date(), "--yes", *option)
     assert "c      replace  pending, overdue" in drivetail("decisions", "--pending", *option).stdout
 
     warehouse.decisions.write_text(warehouse.decisions.read_text() + "not json\n")
@@ -105,7 +107,7 @@ def test_a_decision_that_is_repeated_is_recorded_once(copied: Warehouse) -> None
     def recorded() -> int:
         return len(copied.decisions.read_text().splitlines())
 
-    given = ("d11", "replace", "--by", "ada", "--note", "slow", "--ticket", "OPS-7", "--until", "2999-01-01")
+    given = ("d11", "replace", "--yes", "--by", "ada", "--note", "slow", "--ticket", "OPS-7", "--until", "2999-01-01")
     (first,) = decide(*given)
     # the call was killed after it had written: its line is there, and it is called again
     (again,) = decide(*given)
@@ -131,7 +133,7 @@ def test_a_decision_that_is_repeated_is_recorded_once(copied: Warehouse) -> None
 def test_several_drives_are_decided_on_at_once_by_whom_the_settings_name(copied: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     build(copied)
     monkeypatch.setenv("LOGNAME", "grace")
-    said = drivetail("decide", "d11", "d12", "replace", "--note", "both slow", "--ticket", "OPS-7", "-w", copied.root)
+    said = drivetail("decide", "d11", "d12", "replace", "--yes", "--note", "both slow", "--ticket", "OPS-7", "-w", copied.root)
     assert said.exit_code == 0 and said.stdout.splitlines() == [
         f"{d}: replace, by grace, ticket OPS-7; its alerts are muted" for d in ("d11", "d12")
     ]
@@ -141,3 +143,116 @@ def test_several_drives_are_decided_on_at_once_by_whom_the_settings_name(copied:
     assert [(row["drive_id"], row["decided_by"], row["ticket"], row["state"]) for row in rows] == [
         ("d12", "storage on call", None, "standing"), ("d12", "grace", "OPS-7", "superseded"), ("d11", "grace", "OPS-7", "pending"),
     ]  # fmt: skip
+
+
+def test_a_verdict_that_rises_to_replace_is_reported_to_each_receiver_once(tmp_path: Path) -> None:
+    """Two drives of two groups are slow for five hours of each day: to watch after three days, to replace after seven. `g` is dismissed."""
+    warehouse = Warehouse(tmp_path / "warehouse")
+    option = ("-w", warehouse.root)
+
+    def land(name: str, days: range) -> None:
+        (tmp_path / name).mkdir()
+        lines = [
+            f"{datetime(2026, 1, 5) + day * DAY + timedelta(hours=hour)},{drive},g{group},1000,0,"
+            f"{500 if drive in 'ag' and hour in range(14, 19) else 100},\n"
+            for day in days for hour in range(24) for group, drives in enumerate(("abcdef", "ghijkl")) for drive in drives
+        ]  # fmt: skip
+        (tmp_path / name / "drive_hours.csv").write_text(HEADER + "".join(lines))
+        ingest("bundle", [tmp_path / name], warehouse.root)
+        build(warehouse)
+
+    land("first", range(3))
+    new_alerts(warehouse)
+    report_once(warehouse, published_alerts(warehouse), None, receiver="pager")
+    for drive, verdict in (("a", "watch"), ("g", "dismiss")):
+        assert drivetail("decide", drive, verdict, "--by", "ada", "--note", "known", *option).exit_code == 0
+    land("then", range(3, 8))
+    # the commands that list what is open do not list it
+    assert [alert.reason for alert in open_alerts(warehouse)] == ["acute"]
+    (pager,) = report_once(warehouse, published_alerts(warehouse), None, receiver="pager")
+    assert sentence(pager).startswith("a: its verdict is now replace; it was decided to watch; ")
+    shown = drivetail("alerts", "--new", *option).stdout
+    assert "Its verdict is now replace; it was decided to watch" in shown and shown.startswith("1 alert\n")
+    assert drivetail("alerts", "--new", *option).stdout == "No new alert\n"
+    # it lasts, and a Monday passes
+    land("later", range(8, 16))
+    assert drivetail("alerts", "--new", *option).stdout == "No new alert\n"
+
+
+def test_until_is_stored_in_utc_and_an_unreadable_line_is_ignored(copied: Warehouse) -> None:
+    build(copied)
+    option = ("-w", copied.root)
+    given = ("--by", "ada", "--note", "x", "--until")
+    for until, stored in (
+        ("2997-01-01T00:00+14:00", "2996-12-31T10:00:00"), ("2997-01-01 00:00-05:00", "2997-01-01T05:00:00"),
+        ("2997-01-01", "2997-01-01T00:00:00"),
+    ):  # fmt: skip
+        assert drivetail("decide", "d11", "dismiss", *given, until, *option).exit_code == 0
+        assert json.loads(copied.decisions.read_text().splitlines()[-1])["until"] == stored
+    # beyond the calendar in UTC, and no time
+    for until in ("9999-12-31T23:59-05:00", "0001-01-01T00:00+14:00", "soon"):
+        assert drivetail("decide", "d11", "dismiss", *given, until, *option).exit_code == 2
+    # lines that an earlier release or a person wrote
+    record = json.loads(copied.decisions.read_text().splitlines()[-1])
+    lines = [
+        {**record, "drive_id": "d12", "until": "2998-01-01T00:00:00+14:00"},
+        {**record, "drive_id": "d11", "verdict": "watch", "until": "soon"},
+    ]
+    with copied.decisions.open("a") as register:
+        register.writelines(json.dumps(line) + "\n" for line in lines)
+    note_ignored.cache_clear()
+    for command in (("alerts",), ("alerts", "--new"), ("metrics",), ("decisions",)):
+        said = drivetail(*command, *option)
+        assert said.exit_code == 0, said.output
+    latest = latest_decisions(copied)
+    assert latest["d12"].until == datetime(2997, 12, 31, 10) and latest["d11"].verdict == "dismiss"
+    shown = json.loads(drivetail("decisions", "--format", "json", *option).stdout)
+    assert {row["drive_id"]: row["verdict"] for row in shown} == {"d11": "dismiss", "d12": "dismiss"}
+
+
+def test_a_line_that_is_no_decision_is_named(copied: Warehouse, caplog: pytest.LogCaptureFixture) -> None:
+    copied.decisions.write_text('{}\n{"drive_id": "d11", "until": "soon"}\n')
+    note_ignored.cache_clear()
+    assert latest_decisions(copied) == {}
+    assert [re.findall("line [12]: ignored", message) for message in caplog.messages] == [["line 1: ignored"], ["line 2: ignored"]]
+
+
+def test_a_decision_that_is_retracted_leaves_the_drive_as_if_undecided(copied: Warehouse) -> None:
+    build(copied)
+    option = ("-w", copied.root)
+
+    def asked(query: str) -> list[dict[str, object]]:
+        return list(json.loads(drivetail("sql", query, "--format", "json", *option).stdout))
+
+    nothing = drivetail("decide", "d11", "retract", "--by", "ada", "--note", "wrong drive", *option)
+    assert nothing.exit_code == 1 and "nothing to retract" in nothing.stderr and not copied.decisions.read_text()
+    before = asked("from marts.drive_actions order by drive_id")
+    for verdict in ("replace", "dismiss"):
+        assert drivetail("decide", "d11", verdict, "--yes", "--by", "ada", "--note", "slow", *option).exit_code == 0
+        assert latest_decisions(copied)["d11"].is_dismissal(utc_now())
+        said = drivetail("decide", "d11", "retract", "--by", "bob", "--note", "wrong drive", *option).stdout
+        assert said == "d11: retract, by bob; its alerts are shown\n"
+        assert not latest_decisions(copied)["d11"].is_dismissal(utc_now())
+        assert asked("from marts.drive_actions order by drive_id") == before
+        assert drivetail("decisions", *option).stdout.startswith("No decision yet")
+        assert drivetail("decisions", "--pending", "--format", "json", *option).stdout == "[]\n"
+    states = [(row["verdict"], row["state"]) for row in json.loads(drivetail("decisions", "--all", "--format", "json", *option).stdout)]
+    assert states == [("retract", "retracted"), ("dismiss", "superseded"), ("retract", "superseded"), ("replace", "superseded")]
+
+
+def test_replacing_a_drive_without_a_slow_hour_asks_again(copied: Warehouse) -> None:
+    build(copied)
+    given = ("replace", "--by", "ada", "--note", "old", "-w", copied.root)
+    # of several all are recorded, or none
+    slow = {row["drive_id"] for row in json.loads(drivetail("sql", SLOW, "--format", "json", "-w", copied.root).stdout)}
+    known = {row["drive_id"] for row in json.loads(drivetail("sql", "from marts.dim_drives", "--format", "json", "-w", copied.root).stdout)}
+    ill, well = min(slow), min(known - slow)
+    refused = drivetail("decide", ill, well, *given)
+    assert refused.exit_code == 1 and f"{well}: not one slow hour is known of it" in refused.stderr and not copied.decisions.read_text()
+    assert drivetail("decide", ill, *given).exit_code == 0
+    assert drivetail("decide", well, *given, "--yes").exit_code == 0
+    # to watch or dismiss it needs no second word
+    assert drivetail("decide", well, "dismiss", *given[1:]).exit_code == 0
+
+
+SLOW = "select drive_id from marts.fct_drive_slowness where slow_hours > 0 union select subject_id from marts.fct_slow_alerts"

@@ -127,8 +127,8 @@ def drive_actions(given: dict[str, list[Row]]) -> list[Row]:
         verdict = candidate and candidate["verdict"]
         over = by_id.get(alert["part_of"]) if alert else None
         together = over if over is not None and over["subject_type"] != "drive" else None
-        gone = standing.get(drive, {}).get("replaced_at")
-        if gone is not None:
+        gone = standing.get(drive, {}).get("standing") in ("replaced", "gone")
+        if gone:
             action = "none"
         elif verdict in ("replace", "check path"):
             action = verdict
@@ -136,7 +136,7 @@ def drive_actions(given: dict[str, list[Row]]) -> list[Row]:
             action = "check path" if together else "inspect" if alert else "watch" if verdict == "watch" else "none"
         # found at the boundary of a candidate; a decision to watch holds from the Monday before it on
         bound = candidate and candidate["boundary_utc"] - timedelta(days=candidate["boundary_utc"].weekday())
-        is_decided = decision is not None and gone is None
+        is_decided = decision is not None and not gone
         if is_decided and decision["verdict"] == "watch":
             is_decided = bound is None or decision["decided_at"] >= bound
         final = ({"dismiss": "none"}.get(decision["verdict"], decision["verdict"])) if is_decided and decision else action

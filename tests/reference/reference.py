@@ -129,6 +129,13 @@ RELATIONS: dict[str, dict[str, str]] = {
         "boolean is_in_population is_replugged is_replaced",
         "bigint recur_hours",
     ),
+    "fct_drive_replacements": columns(
+        "varchar drive_id successor_drive_id seen_by raid_group_id outcome",
+        "timestamp replaced_at",
+        "bigint window_days raid_hours_before tail_hours_before raid_hours_after tail_hours_after",
+        "double tail_hour_ratio_before tail_hour_ratio_after tail_hour_ratio_change",
+        "boolean is_censored",
+    ),
     "fct_slow_alerts": columns(
         "varchar alert_id subject_type subject_id reason raid_group_id part_of despite_work",
         "timestamp raised_at cleared_at reopened_at first_slow_hour_utc last_slow_hour_utc worst_hour_utc",
@@ -153,6 +160,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "fct_drive_transitions": ("kind",),
     "fct_drive_events": ("drive_id", "occurred_at", "event_type"),
     "fct_unplug_episodes": ("drive_id", "unplugged_at"),
+    "fct_drive_replacements": ("drive_id",),
     "fct_slow_alerts": ("subject_type", "subject_id", "reason", "raised_at"),
     "rejected_records": ("file", "row", "column"),
     "ingested_files": ("file",),
@@ -1277,25 +1285,102 @@ def silent_from(fleet: Fleet, raid_hours: list[Record]) -> dict[str, datetime]:
     return found
 
 
-def has_left(fleet: Fleet, drive: str, last: datetime, until: datetime) -> bool:
-    """Whether inventory or an event says by `until` that the drive was replaced, taken out or unplugged since its last row; or a spare."""
+def swap_of(fleet: Fleet, drive: str, until: datetime) -> tuple[datetime, str, str | None] | None:
+    """When a drive that has gone was replaced, what shows it, and the other serial; by `until`. A bundle names no devices."""
+    last = max(fleet.hours_of_drive[drive])
     place = fleet.current_group(drive), fleet.attribute(drive, "slot")
-    swaps = [period["valid_from"] or datetime.min for period in fleet.periods if period["drive_id"] != drive and place_of(period) == place]
-    swaps = swaps if place[1] is not None else []
+    swaps: list[tuple[datetime, str, str | None]] = []
+    for period in fleet.periods:
+        if period["drive_id"] != drive and place[1] is not None and place_of(period) == place:
+            swaps.append((floor_hour(period["valid_from"] or datetime.min), "slot", period["drive_id"]))
     for event in fleet.events:
         if event["event_type"] == "replacement" and (event["drive_id"] == drive or (place[1] is not None and place_of(event) == place)):
-            swaps.append(event["occurred_at"])
-    if any(last <= floor_hour(at) <= until for at in swaps):
-        return True
+            swaps.append((event["occurred_at"], "event", None))
+    swaps = [swap for swap in swaps if last <= floor_hour(swap[0]) <= until]
+    if not swaps:
+        return None
+    at, seen_by, _ = min(swaps, key=lambda swap: swap[:2])
+    return at, seen_by, min(((swap[0], swap[2]) for swap in swaps if swap[2] is not None), default=(at, None))[1]
+
+
+def fct_drive_replacements(fleet: Fleet, raid_hours: list[Record]) -> list[Record]:
+    """Each drive that was replaced, with its group's tail hours over as many days before its last one as after that of the swap."""
+    until = max((record["hour_utc"] for record in raid_hours), default=datetime.min)
+    last_hours, result = last_hours_of(raid_hours), []
+    for drive, hours in fleet.hours_of_drive.items():
+        swap = swap_of(fleet, drive, until)
+        if swap is None:
+            continue
+        at, seen_by, successor = swap
+        group = fleet.current_group(drive)
+        left_on, replaced_on = max(hours).date(), at.date()
+        watched = [until, *([last_hours[group]] if group in last_hours else [])]
+        watched += [max(fleet.hours_of_drive[successor])] if successor in fleet.hours_of_drive else []
+        after = (min(watched).date() - replaced_on).days
+        days = max(min(28, after, (left_on - min(hours).date()).days), 0)
+        own = [record for record in raid_hours if record["raid_group_id"] == group]
+        sides = [
+            [record for record in own if 0 < (left_on - record["hour_utc"].date()).days <= days],
+            [record for record in own if 0 < (record["hour_utc"].date() - replaced_on).days <= days],
+        ]
+        tails = [sum(1 for record in side if record["is_tail_hour"]) for side in sides]
+        ratios = [tail / len(side) if side else None for tail, side in zip(tails, sides, strict=True)]
+        row = {
+            "drive_id": drive, "successor_drive_id": successor, "seen_by": seen_by, "raid_group_id": group, "outcome": "open",
+            "replaced_at": at, "window_days": days, "is_censored": after < min(28, (until.date() - replaced_on).days),
+            "raid_hours_before": len(sides[0]), "tail_hours_before": tails[0], "tail_hour_ratio_before": ratios[0],
+            "raid_hours_after": len(sides[1]), "tail_hours_after": tails[1], "tail_hour_ratio_after": ratios[1],
+            "tail_hour_ratio_change": None,
+        }  # fmt: skip
+        if ratios[0] is not None and ratios[1] is not None:
+            # Wilson's limits over the days, and Newcombe's of the difference
+            (low_0, high_0), (low_1, high_1) = (
+                limits_of(ratio, len({record["hour_utc"].date() for record in side})) for ratio, side in zip(ratios, sides, strict=True)
+            )
+            change = ratios[1] - ratios[0]
+            row["tail_hour_ratio_change"] = change
+            if change + math.hypot(high_1 - ratios[1], ratios[0] - low_0) < 0:
+                row["outcome"] = "better"
+            if change - math.hypot(ratios[1] - low_1, high_0 - ratios[0]) > 0:
+                row["outcome"] = "worse"
+        result.append(row)
+    return result
+
+
+def limits_of(share: float, count: int) -> tuple[float, float]:
+    """Wilson's 95% interval of a share over a number of observations."""
+    z = 1.959963984540054
+    middle = (share + z * z / (2 * count)) / (1 + z * z / count)
+    reach = z / (1 + z * z / count) * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count))
+    return middle - reach, middle + reach
+
+
+def left_at(fleet: Fleet, drive: str, until: datetime) -> datetime | None:
+    """When a drive was replaced, or taken out of inventory since its last row; by `until`."""
+    swap = swap_of(fleet, drive, until)
+    if swap is not None:
+        return swap[0]
+    to = (last_place(fleet, drive, until) or (None, None))[1]
+    return to if to is not None and max(fleet.hours_of_drive[drive]) <= to <= until else None
+
+
+def last_place(fleet: Fleet, drive: str, until: datetime) -> tuple[Record, datetime] | None:
+    """The period in which inventory has a drive last, of those that begin by `until`, and where it is covered to."""
     periods = fleet.periods_of.get(drive, [])
     instants = ((period["valid_from"] or datetime.min, period["valid_to"] or datetime.max) for period in periods)
     edges = sorted({floor_hour(at) for pair in instants for at in pair})
     covered = [(since, to) for since, to in pairwise(edges) if since <= until and any(covers(period, since) for period in periods)]
-    if covered:
-        since, to = covered[-1]
-        period = max((period for period in periods if covers(period, since)), key=lambda period: sortable(period["valid_from"]))
-        if period["role"] == "spare" or last <= to <= until:
-            return True
+    if not covered:
+        return None
+    since, to = covered[-1]
+    return max((period for period in periods if covers(period, since)), key=lambda period: sortable(period["valid_from"])), to
+
+
+def has_left(fleet: Fleet, drive: str, last: datetime, until: datetime) -> bool:
+    """Whether inventory or an event says by `until` that the drive was replaced, taken out or unplugged since its last row; or a spare."""
+    place = last_place(fleet, drive, until)
+    if left_at(fleet, drive, until) is not None or (place is not None and place[0]["role"] == "spare"):
+        return True
     plugs = {
         kind: [event["occurred_at"] for event in fleet.events_of.get(drive, []) if event["event_type"] == kind]
         for kind in ("unplug", "replug")
@@ -1323,7 +1408,12 @@ def acute_alerts(fleet: Fleet, drive_hours: list[Record], raid_hours: list[Recor
         # its hours and those of its RAID group say that it was quiet, or the next run does
         known_until = min(last_hours.get(fleet.current_group(drive) or "", datetime.min), expected.get(drive, datetime.max))
         known_until = max(known_until, records[-1]["hour_utc"])
-        result += alerts_of("drive", drive, "acute", records, known_until, 1)
+        alerts = alerts_of("drive", drive, "acute", records, known_until, 1)
+        if (left := left_at(fleet, drive, max(last_hours.values(), default=datetime.min))) is not None:
+            for alert in alerts:
+                gone = max(left, alert["last_slow_hour_utc"] + HOUR)
+                alert["cleared_at"] = min(alert["cleared_at"] or gone, gone)
+        result += alerts
     return result
 
 
@@ -1366,9 +1456,11 @@ def chronic_alerts(fleet: Fleet, slowdowns: Slowdowns, raid_hours: list[Record])
     result = []
     for drive, hours in slowdowns.items():
         group = fleet.current_group(drive) or ""
+        left = left_at(fleet, drive, max(last_hours.values(), default=datetime.min))
+        own: list[Record] = []
         alert: Record | None = None
         for day in sorted({datetime.combine(h.date(), datetime.min.time()) for h in hours_of[group]}):
-            if last_hours[group] < day + 23 * HOUR:  # not over
+            if last_hours[group] < day + 23 * HOUR or (left is not None and day >= left):  # not over, or it has gone
                 continue
             seen = [s for h, (s, _) in hours.items() if day + DAY - WINDOW <= h < day + DAY]
             possible = sum(1 for h in hours_of[group] if day + DAY - WINDOW <= h < day + DAY)
@@ -1379,13 +1471,18 @@ def chronic_alerts(fleet: Fleet, slowdowns: Slowdowns, raid_hours: list[Record])
             if is_high:
                 if alert is None:
                     alert = chronic_alert(drive, group, day)
-                    result.append(alert)
+                    own.append(alert)
                 alert |= {"last_slow_hour_utc": day + 23 * HOUR, "slow_hours": high}
             elif day > expected.get(drive, datetime.max):  # silent
                 continue
             elif alert is not None and (2 * len(seen) < possible or 2 * doubtful <= len(seen)):
                 alert["cleared_at"] = day + DAY
                 alert = None
+        if left is not None:
+            for one in own:
+                gone = max(left, one["raised_at"])
+                one["cleared_at"] = min(one["cleared_at"] or gone, gone)
+        result += own
     return result
 
 
@@ -1655,6 +1752,7 @@ def compute(folders: list[Path]) -> dict[str, list[Record]]:
         "fct_drive_transitions": fct_drive_transitions(fleet, slowdowns),
         "fct_drive_events": fct_drive_events(fleet, slowdowns),
         "fct_unplug_episodes": fct_unplug_episodes(fleet, slowdowns, intervals),
+        "fct_drive_replacements": fct_drive_replacements(fleet, raid_hours),
         "fct_slow_alerts": fct_slow_alerts(fleet, drive_hours, raid_hours),
         "rejected_records": landed.rejected,
         "ingested_files": landed.files,

@@ -3,6 +3,7 @@
 with turns as (
     select
         days.*,
+        standing.left_at,
         days.is_chronic and not coalesce(lag(days.is_chronic) over (partition by days.drive_id order by days.day_utc), false) as is_turn
     from {{ ref('int_drive_days__chronic') }} as days
     left join {{ ref('int_drives__standing') }} as standing on days.drive_id = standing.drive_id
@@ -11,6 +12,7 @@ with turns as (
         (days.is_chronic and days.window_raid_hours >= {{ var('alert_chronic_raid_hours') }})
         or (days.is_well and not coalesce(standing.is_expected and days.day_utc > standing.last_hour_utc, false))
     )
+        and coalesce(days.day_utc < standing.left_at, true)
         and days.drive_id not in (select drive_id from {{ ref('int_drives') }} where is_logical)
 ),
 
@@ -27,7 +29,10 @@ chronic as (
     select
         drive_id, raid_group_id,
         min(day_utc) + interval 1 day as raised_at,
-        min(case when is_well then day_utc end) + interval 1 day as cleared_at,
+        least(
+            min(case when is_well then day_utc end) + interval 1 day,
+            case when max(left_at) is not null then greatest(max(left_at), min(day_utc) + interval 1 day) end
+        ) as cleared_at,
         min(day_utc) as first_slow_hour_utc,
         max(case when is_chronic then day_utc end) + interval 23 hour as last_slow_hour_utc,
         max_by(window_chronic_hours, case when is_chronic then day_utc end) as slow_hours,

@@ -77,4 +77,6 @@ left join {{ ref('int_drives__described') }} as described
     and slow.boundary_utc > described.from_hour_utc
     and slow.boundary_utc <= described.to_hour_utc
 left join {{ ref('int_drives') }} as drives on slow.drive_id = drives.drive_id
-where not coalesce(drives.is_logical, false)
+left join {{ ref('int_drives__standing') }} as standing on slow.drive_id = standing.drive_id
+-- a drive that has gone needs no verdict
+where not coalesce(drives.is_logical, false) and coalesce(standing.left_at > slow.boundary_utc, true)

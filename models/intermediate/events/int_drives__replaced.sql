@@ -1,5 +1,6 @@
 {{ config(meta={'made': 'each_build'}) }}
--- Drives that have gone: since their last row another serial has taken their slot, or an event reports the swap. Grain: drive_id.
+{%- set named_swap_days = 7 %}{#- within which a new serial takes the name of one that is gone: later the name alone says little -#}
+-- Drives that have gone: since their last row another serial has taken their slot, a new one their name, or an event reports the swap. Grain: drive_id.
 with drives as (
     select * from {{ ref('int_drives') }}
 ),
@@ -8,8 +9,20 @@ events as (
     select * from {{ ref('int_drive_events__identified') }} where event_type = 'replacement'
 ),
 
+-- the device of a host, or the name that ZFS has for a place. A name that is no serial is a device that nobody has seen yet
+named as (
+    select names.drive_id, names.alias, names.from_utc, names.to_utc, drives.current_raid_group_id, drives.slot, drives.first_hour_utc, drives.last_hour_utc
+    from {{ ref('int_names') }} as names
+    inner join drives on names.drive_id = drives.drive_id
+    where names.alias like '%/%' and names.alias <> names.drive_id
+),
+
 swaps as (
-    select drives.drive_id, periods.from_hour_utc as replaced_at, periods.drive_id as successor_drive_id
+    select
+        drives.drive_id,
+        periods.from_hour_utc as replaced_at,
+        periods.drive_id as successor_drive_id,
+        'slot' as seen_by
     from drives
     inner join {{ ref('int_drives__periods') }} as periods
         on drives.current_raid_group_id = periods.raid_group_id
@@ -18,11 +31,38 @@ swaps as (
         -- the hour of the swap may have rows of both
         and periods.from_hour_utc >= drives.last_hour_utc
     union all
-    select drives.drive_id, events.occurred_at as replaced_at, cast(null as string) as successor_drive_id
+    -- a serial that was not seen before, in the same RAID group
+    select
+        old.drive_id,
+        next.first_hour_utc as replaced_at,
+        next.drive_id as successor_drive_id,
+        'device' as seen_by
+    from named as old
+    inner join named as next
+        on old.alias = next.alias
+        and old.drive_id <> next.drive_id
+        and old.current_raid_group_id = next.current_raid_group_id
+        and coalesce(old.slot = next.slot, true)
+        and next.first_hour_utc >= old.last_hour_utc
+        and next.first_hour_utc <= old.last_hour_utc + interval {{ named_swap_days }} day
+    -- who bore the name last, and first
+    where old.to_utc > old.last_hour_utc
+        and next.from_utc < next.first_hour_utc + interval 1 hour
+        and next.to_utc > next.first_hour_utc
+    union all
+    select
+        drives.drive_id,
+        events.occurred_at as replaced_at,
+        cast(null as string) as successor_drive_id,
+        'event' as seen_by
     from drives
     inner join events on drives.drive_id = events.drive_id and events.hour_utc >= drives.last_hour_utc
     union all
-    select drives.drive_id, events.occurred_at as replaced_at, cast(null as string) as successor_drive_id
+    select
+        drives.drive_id,
+        events.occurred_at as replaced_at,
+        cast(null as string) as successor_drive_id,
+        'event' as seen_by
     from drives
     inner join events
         on drives.current_raid_group_id = events.raid_group_id
@@ -33,6 +73,7 @@ swaps as (
 select
     swaps.drive_id,
     min(swaps.replaced_at) as replaced_at,
+    min_by(swaps.seen_by, cast(swaps.replaced_at as string) || ' ' || swaps.seen_by) as seen_by,
     min_by(swaps.successor_drive_id, cast(swaps.replaced_at as string) || ' ' || swaps.successor_drive_id) as successor_drive_id
 from swaps
 cross join {{ ref('stg_raw__publication') }} as publication

@@ -54,7 +54,7 @@ stood as (
             when places.to_hour_utc < drives.last_hour_utc then 'data'
             else 'gone'
         end as standing,
-        places.role, replaced.replaced_at,
+        places.role, places.to_hour_utc, replaced.replaced_at,
         publication.last_hour_utc as fleet_last_hour_utc
     from {{ ref('int_drives') }} as drives
     cross join {{ ref('stg_raw__publication') }} as publication
@@ -64,6 +64,7 @@ stood as (
 
 select
     stood.drive_id, stood.standing, stood.role, stood.replaced_at, stood.last_hour_utc,
+    case stood.standing when 'replaced' then stood.replaced_at when 'gone' then stood.to_hour_utc end as left_at,
     stood.standing in ('data', 'other role')
     and coalesce(stood.role <> 'spare', true)
     and followed.drive_id is null

@@ -84,7 +84,8 @@ joined as (
         decisions.decided_by, decisions.decided_at, decisions.note, decisions.ticket, decisions.until_utc,
         decisions.is_past_until as is_overdue,
         floors.held_back_by, floors.max_latency_us, floors.floor_us,
-        standing.standing, standing.role, standing.replaced_at, standing.last_hour_utc,
+        standing.standing, standing.role, standing.replaced_at,
+        coalesce(standing.standing in ('replaced', 'gone'), false) as has_left,
         boundary.boundary_utc as candidates_boundary_utc,
         coalesce(case when alerts.shared_type <> 'drive' then alerts.shared_type end, incidents.place_type) as place_type,
         case when alerts.shared_type <> 'drive' then alerts.shared_id else incidents.place_id end as place_id,
@@ -112,7 +113,7 @@ judged as (
     select
         *,
         case
-            when replaced_at is not null or held_back_by is not null then 'none'
+            when has_left or held_back_by is not null then 'none'
             when verdict in ('replace', 'check path') then verdict
             when shared_type <> 'drive' then 'check path'
             when alert_id is not null then 'inspect'
@@ -120,7 +121,7 @@ judged as (
             else 'none'
         end as action_undecided,
         -- what is found after the next Monday is news to the person who decided to watch
-        replaced_at is null and coalesce(
+        not has_left and coalesce(
             decision in ('replace', 'dismiss') or decided_at >= coalesce(cast(date_trunc('week', boundary_utc) as timestamp), decided_at), false
         ) as is_decided
     from joined
@@ -149,6 +150,7 @@ worded as (
         || '.' as why_decided,
         case
             when replaced_at is not null then 'It was replaced on ' || cast(cast(replaced_at as date) as string) || '.'
+            when has_left then 'It is gone: inventory has it nowhere any more.'
             when held_back_by is not null
                 then 'None of its slow hours of the last {{ var("alert_floor_days") }} days reached ' || cast(cast(floor_us as bigint) as string) || ' us, the floor of concern of its kind.'
             when action_undecided = verdict then verdict_reason
@@ -176,7 +178,6 @@ worded as (
                             || ', so the drive or its path is at fault: reseat it and check the cabling.'
                     end
             when verdict is not null then verdict_reason
-            when standing = 'gone' then 'It is gone: inventory has it nowhere any more.'
             when standing = 'other role' and role <> 'spare' then 'It is a parity drive of its RAID group now.'
             when standing = 'other role' then 'It has left its RAID group (removed or now a spare).'
             when candidates_boundary_utc is null then 'It has no verdict yet: no day is over.'

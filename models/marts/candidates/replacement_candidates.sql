@@ -24,9 +24,21 @@ decisions as (
     group by drive_id
 ),
 
+-- since when every verdict on it is to replace it
+risen as (
+    select drive_id, min(boundary_utc) as replace_since_utc
+    from (
+        select drive_id, boundary_utc, verdict, max(case when verdict <> 'replace' then boundary_utc end) over (partition by drive_id) as last_other_utc
+        from {{ ref('int_drive_weeks__judged') }}
+    ) as verdicts
+    where verdict = 'replace' and coalesce(boundary_utc > last_other_utc, true)
+    group by drive_id
+),
+
 judged as (
     select
         judged.*,
+        case when judged.verdict = 'replace' then coalesce(risen.replace_since_utc, judged.boundary_utc) end as replace_since_utc,
         decisions.decision, decisions.decided_by, decisions.decided_at,
         drives.host, drives.enclosure, drives.slot, drives.device, drives.capacity_bytes,
         silent.last_hour_utc as silent_since_utc,
@@ -42,6 +54,7 @@ judged as (
     left join silent on judged.drive_id = silent.drive_id
     left join {{ ref('dim_drives') }} as drives on judged.drive_id = drives.drive_id
     left join decisions on judged.drive_id = decisions.drive_id
+    left join risen on judged.drive_id = risen.drive_id
     left join {{ ref('int_drives__standing') }} as standing on judged.drive_id = standing.drive_id
     where coalesce(standing.standing, 'data') = 'data'
         and judged.boundary_utc = coalesce(silent.boundary_utc, latest.boundary_utc)
@@ -108,7 +121,7 @@ select
             worded.drive_id asc
     ) as bigint) as candidate_rank,
     worded.kind, worded.raid_group_id, worded.host, worded.enclosure, worded.slot, worded.device, worded.model, worded.capacity_bytes,
-    worded.own_tail_hours_28d, worded.cost_tail_hours, worded.verdict, worded.replace_rule,
+    worded.own_tail_hours_28d, worded.cost_tail_hours, worded.verdict, worded.replace_rule, worded.replace_since_utc,
     worded.why || worded.what_is_missing
     || case when worded.silent_since_utc is not null then ' It has sent nothing since ' || cast(cast(worded.silent_since_utc as date) as string) || '.' else '' end as verdict_reason,
     worded.tail_hours_caused_28d, worded.tail_hours_paired_28d, worded.slow_hours_28d, worded.slow_days_14d, worded.slow_hours_3d,

@@ -1,5 +1,4 @@
 {{ config(materialized='view') }}
-{%- set decision_window_days = 28 %}{#- days of a RAID group before and after a replacement that are compared -#}
 -- Every decision on a drive: whether it still stands, whether the drive was replaced, and its RAID group's tails before and after.
 -- Grain: decision_seq.
 with decisions as (
@@ -16,81 +15,22 @@ with decisions as (
     left join {{ ref('dim_drives') }} as drives on decisions.drive_id = drives.drive_id
 ),
 
--- another serial in its slot; of several that stood there since, the first
-successors as (
-    select
-        decisions.decision_seq,
-        periods.from_hour_utc as replaced_at,
-        periods.drive_id as successor_drive_id,
-        row_number() over (partition by decisions.decision_seq order by periods.from_hour_utc, periods.drive_id) as place
-    from decisions
-    inner join {{ ref('int_drives__periods') }} as periods
-        on decisions.raid_group_id = periods.raid_group_id
-        and decisions.slot = periods.slot
-        and decisions.drive_id <> periods.drive_id
-        and periods.from_hour_utc >= decisions.hour_utc
-),
-
--- or an event that reports the swap
-reported_swaps as (
-    select decisions.decision_seq, min(events.occurred_at) as replaced_at
-    from decisions
-    inner join {{ ref('int_drive_events__identified') }} as events
-        on events.event_type = 'replacement'
-        and events.occurred_at >= decisions.decided_at
-        and (
-            events.drive_id = decisions.drive_id
-            or (events.raid_group_id = decisions.raid_group_id and events.slot = decisions.slot)
-        )
-    group by decisions.decision_seq
-),
-
-replacements as (
-    select
-        decisions.decision_seq,
-        coalesce(gone.replaced_at, least(successors.replaced_at, reported_swaps.replaced_at)) as replaced_at,
-        case when gone.drive_id is null then successors.successor_drive_id else gone.successor_drive_id end as successor_drive_id
-    from decisions
-    -- the swap may have happened before the decision was recorded
-    left join {{ ref('int_drives__replaced') }} as gone
-        on decisions.drive_id = gone.drive_id and gone.replaced_at < decisions.decided_at and decisions.superseded_at is null
-    left join successors on decisions.decision_seq = successors.decision_seq and successors.place = 1
-    left join reported_swaps on decisions.decision_seq = reported_swaps.decision_seq
-),
-
 judged as (
     select
         decisions.*,
-        replacements.replaced_at, replacements.successor_drive_id,
-        cast(coalesce(replacements.replaced_at, decisions.decided_at) as date) as divided_on,
+        replaced.replaced_at, replaced.successor_drive_id, replaced.raid_hours_before, replaced.tail_hours_before,
+        replaced.tail_hour_ratio_before, replaced.raid_hours_after, replaced.tail_hours_after, replaced.tail_hour_ratio_after,
         coalesce(decisions.until_utc <= publication.last_hour_utc + interval 1 hour, false) as is_past_until
     from decisions
     cross join {{ ref('publication') }} as publication
-    left join replacements on decisions.decision_seq = replacements.decision_seq
-        -- who decided otherwise before the drive went did not have it replaced by this decision
-        and (decisions.superseded_at is null or replacements.replaced_at <= decisions.superseded_at)
-),
-
--- whole days on either side of the day of the swap, without one of the decision; that day belongs to neither
-days as (
-    select
-        judged.decision_seq,
-        sum(case when days.day_utc < judged.divided_on then days.raid_hours else 0 end) as raid_hours_before,
-        sum(case when days.day_utc < judged.divided_on then days.tail_hours else 0 end) as tail_hours_before,
-        sum(case when days.day_utc > judged.divided_on then days.raid_hours else 0 end) as raid_hours_after,
-        sum(case when days.day_utc > judged.divided_on then days.tail_hours else 0 end) as tail_hours_after
-    from judged
-    inner join {{ ref('int_raid_group_days') }} as days
-        on judged.raid_group_id = days.raid_group_id
-        and days.day_utc >= judged.divided_on - interval {{ decision_window_days }} day
-        and days.day_utc <= judged.divided_on + interval {{ decision_window_days }} day
-    group by judged.decision_seq
+    left join {{ ref('fct_drive_replacements') }} as replaced on {{ closes('replaced', 'decisions') }}
 ),
 
 stated as (
     select
         *,
         case
+            when verdict = 'retract' then 'retracted'
             when verdict = 'replace' then 'pending'
             when is_past_until then 'expired'
             else 'standing'
@@ -107,12 +47,6 @@ select
         when stated.superseded_at is not null then 'superseded'
         else stated.open_state
     end as state,
-    stated.open_state,
-    cast(days.raid_hours_before as bigint) as raid_hours_before,
-    cast(days.tail_hours_before as bigint) as tail_hours_before,
-    cast(days.tail_hours_before as double) / nullif(days.raid_hours_before, 0) as tail_hour_ratio_before,
-    cast(days.raid_hours_after as bigint) as raid_hours_after,
-    cast(days.tail_hours_after as bigint) as tail_hours_after,
-    cast(days.tail_hours_after as double) / nullif(days.raid_hours_after, 0) as tail_hour_ratio_after
+    stated.open_state, stated.raid_hours_before, stated.tail_hours_before, stated.tail_hour_ratio_before, stated.raid_hours_after,
+    stated.tail_hours_after, stated.tail_hour_ratio_after
 from stated
-left join days on stated.decision_seq = days.decision_seq
