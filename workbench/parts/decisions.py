@@ -415,12 +415,12 @@ def evidence_lines(futures: dict[int, Future]) -> list[str]:
 
 
 def detectors_section(futures: dict[int, Future]) -> Section:
-    """What each detector, and the alerts, found of the planted drives, how soon, and what they said of healthy ones."""
+    """Planted drives that each detector and the alerts found, and how soon; healthy drives that they flagged."""
     kinds = {"slow": [name for name in STORIES if name != "idle"], "idle": ["idle"]}
     weeks = sum(len(future.healthy) for future in futures.values()) * WEEKS / 1000
     lines = [
-        f"The same {len(futures)} fleets. Found: at the end of the day of its onset or later; alerts are raised within the day, and counted at its end, too. False: drives without a"
-        " story, not ailing by nature, and weeks in which they are found.",
+        f"The same {len(futures)} fleets. Found: at the end of the day of its onset or later; alerts are raised within the day, and counted at its end,"
+        " too. False: drives without a story, not ailing by nature, and weeks in which they are found.",
         "",
         "| detector | slow drives found | healthy idle ones | hours to the first, least-median-greatest | false, per 1,000 healthy drives and week |",
         "|---|--:|--:|--:|--:|",
