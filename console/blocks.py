@@ -106,7 +106,8 @@ class Figure:
 class Page:
     """A page: its title, a line under it, the answer, and what is on it, in this order.
 
-    facts: title and value. drive: can be decided on. span: the form that chooses the hours. text: is shown as it is.
+    facts: title and value. drive: can be decided on. ticket: how to replace it. span: the form that chooses the hours. text: is shown as it
+    is.
     """
 
     title: str
@@ -115,6 +116,7 @@ class Page:
     answer: Markup | str = ""
     facts: Sequence[tuple[str, Markup | str]] = ()
     drive: str = ""
+    ticket: str = ""
     span: Row | None = None
     text: str = ""
 

@@ -23,6 +23,7 @@ from console.measures import SHOWN, definitions, measured_sql
 from console.published import Published
 from drivetail.ask.explain.hour import hour_text
 from drivetail.ask.explain.question import known_drive, parse_hour
+from drivetail.ask.ticket import ticket as ticket_of
 from drivetail.tell.alerts import OPEN, Alert, sentence
 from engine.read import QueryError, Row, not_asked
 from engine.warehouse import quoted
@@ -190,7 +191,9 @@ def drive(published: Published, query: Query) -> Page:
     title = place(known) or id
     under = ", ".join(part for part in (id if title != id else "", known["model"], group) if part)
     blocks = blocks_of(published, "drive", {**words, "id": this, "hours": hours}, draws)
-    return Page(title, blocks, under=under, answer=answer, facts=facts, drive=id, span=span)
+    groups = published.rows(f"select * from marts.dim_raid_groups where raid_group_id = {quoted(group or '')}")
+    how = "" if known["left_at"] else ticket_of(known, todo, groups)
+    return Page(title, blocks, under=under, answer=answer, facts=facts, drive=id, ticket=how, span=span)
 
 
 def hour(published: Published, query: Query) -> Page:

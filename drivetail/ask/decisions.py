@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from drivetail.ask.explain.question import known_drive
-from drivetail.console import Columns, facts, known, table
+from drivetail.console import Columns, known, table
 from engine.read import QueryError, fetch, publication_of
 from engine.warehouse import Warehouse
 from ingest.contract.values import utc, utc_now
@@ -103,51 +103,6 @@ def never_slow(warehouse: Warehouse, drives: Sequence[str]) -> str | None:
         known_ids = [known_drive(connection, drive)["drive_id"] for drive in drives]
         rows = fetch(connection, NEVER_SLOW, {"drives": known_ids})
     return f"{', '.join(map(named_drive, rows))}: not one slow hour is known of {'it' if len(rows) == 1 else 'them'}" if rows else None
-
-
-TICKET = """\
-Replace drive {name}
-
-{where}
-
-Why: {why}
-
-Before the swap
-1. Be sure of the drive: {serial} must say {drive_id}.
-2. Check that no other drive of {group} has failed, and that no rebuild runs.
-3. Take the drive out of its array{blink}.
-After it: put the new drive into the same slot and start the rebuild. drivetail closes the decision when it sees the new serial number."""
-
-
-def ticket_text(warehouse: Warehouse, drives: Sequence[str]) -> str:
-    """Text for a technician who is to replace some drives: where each is, how to be sure that it is the one, and why.
-
-    Raises: QueryError without a publication, for a drive that it does not know, and for one that has gone.
-    """
-    texts = []
-    with publication_of(warehouse) as connection:
-        for row in [known_drive(connection, drive) for drive in drives]:
-            if row["left_at"]:
-                raise QueryError(f"{named_drive(row)}: it has gone already; there is nothing to replace")
-            found = fetch(connection, "select why, since_utc from marts.drive_actions where drive_id = $drive", {"drive": row["drive_id"]})
-            todo = found[0] if found else {"why": "It is on no list of drivetail.", "since_utc": None}
-            since = f" Slow since {to_minute(todo['since_utc'])} UTC." if todo["since_utc"] else ""
-            device, group = row["device"] and f"/dev/{row['device'].split(', ')[0]}", row["current_raid_group_id"]
-            size = row["capacity_bytes"] and f"{row['capacity_bytes'] / 10**12:.3g} TB"
-            described = [
-                *((name.capitalize(), row[name]) for name in ("site", "host", "device", "enclosure", "slot")),
-                ("Serial", row["drive_id"]),
-                ("Model", ", ".join(part for part in (row["vendor"], row["model"], size) if part) or None),
-                ("RAID group", group and f"{group}{' (guessed: all drives of its host)' if row['is_group_guessed'] else ''}"),
-            ]
-            text = TICKET.format(
-                name=named_drive(row), where=facts(described), why=f"{todo['why']}{since}", drive_id=row["drive_id"],
-                serial=f"smartctl -i {device}" if device else "its label",
-                group=f"RAID group {group}" if group else "its array",
-                blink=f"; ledctl locate={device} lets its slot blink" if device else "",
-            )  # fmt: skip
-            texts.append(text)
-    return "\n\n\n".join(texts)
 
 
 def _is_of(decision: Decision, record: Record) -> bool:

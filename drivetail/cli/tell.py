@@ -127,7 +127,8 @@ def decide(
     retract   it is as if nobody had decided on it
     """
     from drivetail.ask.decisions import decide as record
-    from drivetail.ask.decisions import never_slow, ticket_text
+    from drivetail.ask.decisions import never_slow
+    from drivetail.ask.ticket import ticket_text
     from drivetail.service.settings import decides_here
     from ingest.contract.values import utc_now
 

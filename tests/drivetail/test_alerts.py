@@ -131,7 +131,7 @@ def test_a_message_begins_with_host_and_device(settled: Warehouse) -> None:
     assert unknown.exit_code == 1 and "did you mean web2/sdd?" in unknown.stderr
     text = drivetail("decide", "web2/sdd", "replace", "--ticket-text", "-w", settled.root).stdout
     assert text.startswith("Replace drive web2 sdd (d15, ST16)")
-    for line in ("Host        web2", "Device      sdd", "Slot        5", "Be sure of the drive: smartctl -i /dev/sdd must say d15."):
+    for line in ("Host        web2", "Device      sdd", "Slot        5", "Be sure of the drive: `smartctl -i /dev/sdd` must say d15."):
         assert line in text
     assert [record["verdict"] for record in Register(settled.raw, "decisions").read()] == ["watch"]
 
