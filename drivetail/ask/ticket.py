@@ -94,8 +94,8 @@ def _steps(row: Row, group: Row) -> list[str]:
         return [
             f"Check that no other OSD is down and nothing recovers: `ceph -s`, `ceph osd ok-to-stop {one}`.",
             f"Empty it: `ceph osd out {ids}`, and wait until `ceph osd safe-to-destroy {one}` says so.",
-            f"Take it out after its service has stopped: {purge} (with cephadm `ceph orch osd rm {ids} --replace --zap` does all of it). Then "
-            "swap the drive.",
+            f"Take it out after its service has stopped: {purge} (with cephadm `ceph orch osd rm {ids} --replace --zap` does all of it). "
+            "Then swap the drive.",
         ]
     if group["name"] not in (None, row["current_raid_group_id"]):
         md = f"/dev/{quote(array)}"
@@ -109,7 +109,7 @@ def _steps(row: Row, group: Row) -> list[str]:
         pool = quote(group["name"].removeprefix(f"{row['host']}/").partition("/")[0])
         name = quote(row["device"].split(", ")[0]) if row["device"] else "DEVICE"
         return [
-            f"Check that no other drive is faulted and nothing resilvers: `zpool status -L {pool}`, which also says what the pool calls it.",
+            f"Check that no other drive is faulted and nothing resilvers: `zpool status -L {pool}`, which also has its name there.",
             f"With a free drive NEW: `zpool replace {pool} {name} NEW`, and pull it when `zpool status` has ended the resilver.",
             f"Without one: `zpool offline {pool} {name}`, swap the drive, `zpool replace {pool} {name}`.",
         ]

@@ -93,7 +93,8 @@ select
     1 as episode_count, null as reopened_at, coalesce(actions.since_utc, candidates.replace_since_utc) as first_slow_hour_utc,
     candidates.last_slow_hour_utc, candidates.slow_hours_28d as slow_hours, 0 as imbalanced_hours, 0 as load_known_hours,
     null as load_ratio, 1 as drive_count, null as median_slowdown, null as max_slowdown, null as worst_hour_utc, null as latency_us,
-    null as median_latency_us, null as part_of, raid_groups.name as raid_group_name, actions.kind, actions.model, actions.host, actions.device, actions.enclosure, actions.slot,
+    null as median_latency_us, null as part_of, raid_groups.name as raid_group_name,
+    actions.kind, actions.model, actions.host, actions.device, actions.enclosure, actions.slot,
     drives.is_group_guessed, [actions.drive_id] as drives, candidates.decision
 from marts.drive_actions as actions
 inner join marts.replacement_candidates as candidates on actions.drive_id = candidates.drive_id

@@ -106,7 +106,10 @@ def find(warehouse: Warehouse, *, now: datetime | None = None) -> Found:
         host: (row["subject_id"], row["cleared_at"]) for row in over if (host := drives.get(row["subject_id"])) not in slow_hosts and host
     }
     shared = [
-        {"subject_type": one.subject_type, "subject_id": one.subject_id, "host": one.host, "since_utc": one.first_slow_hour_utc, "check": one.check}
+        {
+            **{name: getattr(one, name) for name in ("subject_type", "subject_id", "host", "check")},
+            "since_utc": one.first_slow_hour_utc,
+        }
         for one in places
     ]
     held: dict[str, list[Row]] = {}

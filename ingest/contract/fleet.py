@@ -171,7 +171,7 @@ OPTIONS: dict[str, dict[str, pl.DataType]] = {
 RAW: dict[str, dict[str, pl.DataType]] = {kind: {**CONTRACT[kind], **OPTIONS[kind], **ORIGIN} for kind in RAW_KINDS}
 
 # Further columns of a record from a source that sees drives from a host: its source, whether drive_id is an alias
-# (`HOST/DEVICE`, `wwn:...`) and not a serial number, whether raid_group_id is only the host the drive is in, what that host calls its array,
+# (`HOST/DEVICE`, `wwn:...`) and not a serial number, whether raid_group_id is only the host the drive is in, the name of its array there,
 # and the span within the hour that was measured: null where it begins or ends with the hour (ingest/reading/spans.py).
 _SEEN: dict[str, pl.DataType] = {"source": TEXT, "is_alias": FLAG}
 _SPAN: dict[str, pl.DataType] = {"from_utc": TIME, "to_utc": TIME}

@@ -361,9 +361,7 @@ def test_arrays_in_any_order_under_any_names_lose_nobody(given_looks: list[tuple
     ("uuids", "group"),
     [(("", ""), "web1/md1"), ((UUID, ""), UUID), (("", UUID), UUID)],
 )
-def test_a_look_that_came_before_is_compared_by_members_too(
-    uuids: tuple[str, str], group: str, warehouse: Warehouse
-) -> None:
+def test_a_look_that_came_before_is_compared_by_members_too(uuids: tuple[str, str], group: str, warehouse: Warehouse) -> None:
     line = "active raid1 sda1[0] sdb1[1]"
     looks_at = [array(f"md1 : {line}", "", uuids[0]), array(f"md127 : {line}", "", uuids[1])]
     warehouse.land("mdadm", mdstat(looks_at[0]))

@@ -426,7 +426,12 @@ def detectors_section(futures: dict[int, Future]) -> Section:
         "|---|--:|--:|--:|--:|",
     ]
     for detector in sorted({row["detector"] for future in futures.values() for row in future.flagged}):
-        found = {(seed, row["drive_id"]): row["days"] for seed, future in futures.items() for row in future.flagged if row["detector"] == detector}
+        found = {
+            (seed, row["drive_id"]): row["days"]
+            for seed, future in futures.items()
+            for row in future.flagged
+            if row["detector"] == detector
+        }
         cells, waits = [], []
         for names in kinds.values():
             drives = [(seed, drive) for seed, future in futures.items() for drive in future.stories.values() if drive.story in names]
