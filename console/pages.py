@@ -165,7 +165,10 @@ def drive(published: Published, query: Query) -> Page:
     this, span = quoted(id), span_of(published, query)
     todo = published.rows(f"select * from marts.drive_actions where drive_id = {this}")
     decided = published.rows(f"select * from marts.fct_drive_decisions where drive_id = {this} order by decision_seq desc limit 1")
-    answer = f"{todo[0]['action']}: {todo[0]['why']}" if todo else "Nothing to do: it is on no list."
+    answer = "Nothing to do: it is on no list."
+    for row in todo:  # what was found stays beside what somebody decided
+        action, why = ("action_undecided", "why_undecided") if row["decision"] else ("action", "why")
+        answer = f"{row[action]}: {row[why]}"
     for last in decided:
         ticket = f", {last['ticket']}" if last["ticket"] else ""
         said = "retracted the decision" if last["verdict"] == "retract" else f"decided {last['verdict']}"
@@ -181,6 +184,7 @@ def drive(published: Published, query: Query) -> Page:
         fact("Data", f"{instant(known['first_hour_utc'])} to {instant(known['last_hour_utc'])} UTC"),
         *([fact("Group", "guessed: it is only the host")] if known["is_group_guessed"] else []),
     ]  # fmt: skip
+    groups = published.rows(f"select * from marts.dim_raid_groups where raid_group_id = {quoted(group or '')}")
     words = span_words(span["since"], span["until"])
     hours = f"drive_id = {this} and hour_utc >= {words['since']} and hour_utc < {words['until']}"
     if span["until"] - span["since"] <= PEERS:
@@ -189,9 +193,8 @@ def drive(published: Published, query: Query) -> Page:
     events = f"select * from marts.fct_drive_events where drive_id = {this} and {within}"
     draws: dict[str, Draw] = {"hours": lambda rows: drive_hours(rows, id, known["kind"], published.rows(events))}
     title = place(known) or id
-    under = ", ".join(part for part in (id if title != id else "", known["model"], group) if part)
+    under = ", ".join(part for part in (id if title != id else "", known["model"], *(row["name"] for row in groups)) if part)
     blocks = blocks_of(published, "drive", {**words, "id": this, "hours": hours}, draws)
-    groups = published.rows(f"select * from marts.dim_raid_groups where raid_group_id = {quoted(group or '')}")
     how = "" if known["left_at"] else ticket_of(known, todo, groups)
     return Page(title, blocks, under=under, answer=answer, facts=facts, drive=id, ticket=how, span=span)
 
