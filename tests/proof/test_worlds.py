@@ -41,6 +41,7 @@ from simulate.world import (
     World,
     intervals,
     looks,
+    parts,
     prometheus_samples,
     render,
     series,
@@ -163,7 +164,13 @@ def decided(world: World) -> Iterator[Step]:
                 for each in wide
             ):
                 # before the first look a device is unknown
-                yield from (each for each in span if each.is_told or each.end > seen[0][0])
+                yield from (each for each in span if each.is_told or (each.end > seen[0][0] and is_numbered(world, each, seen)))
+
+
+def is_numbered(world: World, step: Step, seen: list[tuple[int, int]]) -> bool:
+    """Ceph says an OSD's number, and whose it is in its metadata alone, which have to be in the same delivery (docs/sources/ceph.md)."""
+    looked = [at for begin, end in parts(world) if begin < step.end <= end for at, _ in seen if begin <= at < end]
+    return bool(looked) or step.source != "ceph"
 
 
 def hidden(world: World) -> set[int]:
