@@ -44,7 +44,7 @@ seen as (
 {%- endmacro %}
 
 {#- CTEs behind named_spans that add up each drive's spans of a time (`at`: its columns), in `hosts_rows`: a row per drive and time. Spans that follow each
-    other add up. Where spans overlap, one counts, which saw most of it; paths to one drive (int_serials) add up as well. Devices of one serial that are no paths,
+    other add up. Where spans overlap, one counts, of the source that is believed first if it saw enough; paths to one drive (int_serials) add up as well. Devices of one serial that are no paths,
     or whose counters do not agree over the day, are not one drive: each is named by its device that day, with `shared_serial`.
     `path_spans` and `part_spans` were added up with the row, `other_spans` gave way to it (counts). has_group: the relation says which RAID group. -#}
 {% macro summed_spans(at, has_group=false) -%}
@@ -66,8 +66,7 @@ claimants as (
         -- what does not count I/Os is compared by its latency
         coalesce(
             case
-                when seen.read_ios is not null
-                    then coalesce(seen.read_ios * seen.read_latency_us, 0.0) + coalesce(seen.write_ios * seen.write_latency_us, 0.0)
+                when seen.read_ios is not null then coalesce(seen.read_ios * seen.read_latency_us, 0.0) + coalesce(seen.write_ios * seen.write_latency_us, 0.0)
             end,
             seen.io_count * seen.latency_us,
             seen.latency_us
@@ -119,25 +118,28 @@ counted as (
     from named
 ),
 
--- the paths that one host saw stand together
+-- a source is weighed by what it saw under one name, or apart under several of a machine; the paths that one host saw stand together
 ordered as (
-    select
-        *,
-        row_number() over (
-            partition by named_drive_id, {{ at }}
-            order by {{ latency_rank('several', 'host_coverage') }} asc, source asc nulls first, host_coverage desc, host_collected_at desc nulls last, host asc,
+    select *,
+        row_number() over (partition by named_drive_id, {{ at }}
+            order by {{ latency_rank('several', 'source_coverage') }} asc, source asc nulls first, host_coverage desc, host_collected_at desc nulls last, host asc,
                 coalesce(coverage, 1.0) desc, collected_at desc nulls last, drive_id asc, span_from_utc asc
         ) as place
     from (
         select
             *,
-            max(name_coverage) over (partition by named_drive_id, {{ at }}, source, host) as host_coverage,
-            max(collected_at) over (partition by named_drive_id, {{ at }}, source, host) as host_collected_at
+            greatest(max(name_coverage) over of_source, cast(sum(case when is_within then 0 else {{ observed }} end) over of_source as double) / 1e9) as source_coverage,
+            max(name_coverage) over of_host as host_coverage, max(collected_at) over of_host as host_collected_at
         from (
-            select *, cast(sum({{ observed }}) over (partition by named_drive_id, {{ at }}, source, drive_id) as double) / 1e9 as name_coverage
-            from counted
-            where span_count > 1
+            select
+                *,
+                cast(sum({{ observed }}) over (partition by named_drive_id, {{ at }}, source, drive_id) as double) / 1e9 as name_coverage,
+                max(span_to_utc) over (
+                    partition by named_drive_id, {{ at }}, source order by span_from_utc, span_to_utc, drive_id rows between unbounded preceding and 1 preceding
+                ) > span_from_utc as is_within
+            from counted where span_count > 1
         ) as names
+        window of_source as (partition by named_drive_id, {{ at }}, source), of_host as (partition by named_drive_id, {{ at }}, source, host)
     ) as several
 ),
 
@@ -168,9 +170,7 @@ hosts_rows as (
     {%- for relation in ('counted where span_count = 1', 'counting where counting_count = 1') %}
     select
         named_drive_id, shared_serial, {{ at }}, {{ (described + measured + said) | join(', ') }},
-        cast(0 as bigint) as path_spans,
-        cast(0 as bigint) as part_spans,
-        span_count - 1 as other_spans
+        cast(0 as bigint) as path_spans, cast(0 as bigint) as part_spans, span_count - 1 as other_spans
     from {{ relation }}
     union all
     {%- endfor %}

@@ -625,11 +625,13 @@ class Interval:
 
 
 def intervals(world: World, source: str) -> Iterator[Interval]:
-    """Sysstat takes a device whose I/Os fell for a new one, and one that was not there as if it had been at 0. A boot begins again."""
+    """Sysstat takes a device whose I/Os fell for a new one, and one that was not there as if it had been at 0. A boot begins again, and
+    so does an iostat that was stopped: while it runs it sleeps the same time before each.
+    """
     for host in world.hosts:
         phase = world.plan.draw(f"phase {source} {host.number} 0").randrange(EVERY[source])
         for begin, end in pairwise(world.instants(host, EVERY[source], phase)):
-            if any(begin < up <= end for _, up in host.boots):
+            if any(begin < up <= end for _, up in host.boots) or (source == "iostat" and end - begin > EVERY[source]):
                 continue
             before = {each.device: each for each in world.live(host.number, begin)}
             for after in world.live(host.number, end):

@@ -97,15 +97,17 @@ def land(files: list[SourceFile], landing: Landing) -> None:
 def _before_set_back(snapshots: pl.DataFrame, landing: Landing) -> pl.DataFrame:
     """Those of a clock that goes on. Where one was set back, what it showed a second time is left out, until it shows more than before.
 
-    A file that goes back to a time within its own, and whose counter does not, is of such a clock; that of another file put behind it does.
+    A file that goes back to a time within its own is of such a clock where the counter does not go back with it: it went on, or began again
+    at a boot, and stands below what was counted just before and just after that time. That of another file put behind it goes back.
     """
     of, ios = ["host", "device", "file_no"], pl.col("read_ios") + pl.col("write_ios")
-    rows = snapshots.sort(*of, "row_no").with_columns(
+    around = [ios.shift(step).over(of).alias(name) for step, name in ((1, "ios_before"), (-1, "ios_after"))]
+    rows = snapshots.with_columns(around).sort(*of, "row_no").with_columns(
         (pl.col("at") < pl.col("at").cum_max().over(of)).alias("is_behind"),
         (
             (pl.col("at") < pl.col("at").shift(1).over(of))
             & (pl.col("at") >= pl.col("at").first().over(of))
-            & (ios >= ios.shift(1).over(of))
+            & ((ios >= ios.shift(1).over(of)) | ((ios < pl.col("ios_before")) & (pl.col("ios_before") <= pl.col("ios_after"))))
         ).fill_null(False).alias("is_set_back"),
     )  # fmt: skip
     rows = rows.with_columns((~pl.col("is_behind")).cum_sum().over(of).alias("since"))

@@ -39,6 +39,8 @@ EXPECTED = f"*{', *'.join(SUFFIXES)} (also .gz, .zst): the output of sadf -j, sa
 recognise = named("intervals", rf".*({'|'.join(map(re.escape, SUFFIXES))})(\.gz|\.zst)?")
 ORDERS = ("mdy", "dmy")
 LONGEST = timedelta(hours=1)
+MOST_OF_USUAL = 1.5
+"""How much longer than usual an interval of iostat may be, which sleeps the same time before each."""
 CLOSE_US = 2_000_000
 """Intervals so close to each other, or half of the second, follow each other: times and lengths are whole seconds."""
 EARLIEST, LATEST = datetime(1970, 1, 1), datetime(3000, 1, 1)
@@ -496,6 +498,7 @@ def _read_json(content: str, zone: tzinfo | None, order: str | None, run: Run | 
         header = dict(_HEADER.findall(content[done : begin.start()]))
         progress = _Progress(header.get("nodename", "unknown"), "file-date" not in header, Clock(zone), order, run)
         at, ends = begin.end(), after.start() if after else len(content)
+        first = len(found.intervals)
         while (at := _skip(content, at)) < len(content) and content[at] != "]":
             try:
                 element, at = decoder.raw_decode(content, at)
@@ -513,11 +516,24 @@ def _read_json(content: str, zone: tzinfo | None, order: str | None, run: Run | 
             else:
                 _take_element(found, element, progress)
             progress.count += 1
+        if progress.is_iostat:
+            _turn_away_unknown_lengths(found, first)
         done = at
         found.restarts += _boots(content[done:ends], progress.host, zone)
     if not found.row:
         raise UnreadableFile("no interval of a drive in it; run sadf with -d after --, or iostat with -x, for more than one interval")
     return found
+
+
+def _turn_away_unknown_lengths(found: Found, first: int) -> None:
+    """Reject intervals of a run of iostat, from the first on, that are much longer than usual: its rates may be over less time."""
+    lengths = sorted({each["ends"]: each["seconds"] for each in found.intervals[first:]}.values())
+    longest = MOST_OF_USUAL * lengths[(len(lengths) - 1) // 2] if lengths else 0.0
+    for each in found.intervals[first:]:
+        if each["seconds"] > longest:
+            reason = "longer than iostat's intervals before and after it, so how long it was is not known; was the clock set?"
+            found.rejected.append((each["row_no"], reason, "timestamp", f"{each['seconds']:g} s"))
+    found.intervals[first:] = [each for each in found.intervals[first:] if each["seconds"] <= longest]
 
 
 _BOOT = re.compile(r'"boot"\s*:\s*(\{[^{}]*\})')

@@ -744,6 +744,19 @@ def test_times_that_a_clock_shows_twice_count_once(warehouse: Warehouse) -> None
     assert (file.note or "").startswith("the clock of web1 was set back to 2026-01-05 10:34:00: 12 lines are left out")
 
 
+def test_times_that_a_clock_shows_twice_around_a_boot_count_once(warehouse: Warehouse) -> None:
+    # down at 20, up again by 22, when the clock shows 15
+    booted = [(minute - 7, {"sda": minute - 21, "sdb": minute - 21}) for minute in range(22, 41)]
+    (file,) = warehouse.land("diskstats", counting(*EVERY_MINUTE[:41], *booted)).files
+    assert (file.rows_superseded, file.rows_duplicate) == (10, 2)
+    assert minutes(warehouse) == [(None, 20, 40), (21, 33, 12)]
+    assert cuts(warehouse) == [(device, minute) for device in (SDA, "web1/sdb") for minute in (20, 21)]
+    # what is counted since a boot stands behind what comes after it
+    behind = counting(*EVERY_MINUTE[:21], *REMADE[11:], *REMADE[1:11], host="web2")
+    assert [each.rows_superseded for each in warehouse.land("diskstats", behind).files] == [0]
+    assert minutes(warehouse, "web2/sda") == [(None, 0, 20), (1, None, 39)]
+
+
 def test_a_cut_is_seen_against_the_look_that_an_earlier_delivery_brought(warehouse: Warehouse) -> None:
     earlier, later = counting(*EVERY_MINUTE[:30]), counting(EVERY_MINUTE[29], *REMADE[10:])
     later["web1/diskstats"] = later["web1/diskstats"].replace(f"TS {TS + 540}\n", f"TS {TS + 540} again\n")

@@ -208,6 +208,17 @@ def test_a_serial_of_two_machines_is_seen_on_both_at_once_and_said_once(warehous
     assert sorted(warehouse.rows("drives", "drive_id valid_to")) == [("a/sda", None), ("b/sda", None)]
 
 
+@pytest.mark.parametrize("later", [("b",), ("a", "b")])
+def test_a_further_host_states_the_world_wide_name_with_the_serial(later: tuple[str, ...], warehouse: Warehouse) -> None:
+    """Whether the hosts before it are still there, and so share the serial, or are not."""
+    info = 'serial="V1",wwn="0x5000c5f100000001"'
+    for first, hosts in ((0, ("a",)), (65, later), (130, ("c", "d"))):
+        land(warehouse, *(scrape(first + n, n, info=info, instance=f"{host}:9100") for n in range(0, 61, 5) for host in hosts))
+        first_said = dict(sorted(warehouse.rows("drive_aliases", "alias valid_from"), reverse=True))
+        wide = [at for alias, at in warehouse.rows("drive_aliases", "alias valid_from") if alias.startswith("wwn:")]
+        assert {at for alias, at in first_said.items() if "/" in alias} <= set(wide)
+
+
 MACHINES = {"a:9100": 0, "b:9100": 0.5}
 
 

@@ -131,6 +131,19 @@ def test_iostat_splits_directions_and_its_first_figures_are_since_boot(warehouse
     assert warehouse.rows("drive_hours", columns) == [(H, 18_000 + 34_800, 0, 5000.0, None, 8192 * 3540, 3540 / 3600, None)]
 
 
+def test_an_interval_of_iostat_in_which_the_clock_was_set_has_no_length(warehouse: Warehouse) -> None:
+    # every 5 minutes, and between the third and fourth look 20 more; the last sleep was a minute longer
+    minutes = (0, 5, 10, 35, 40, 46)
+    looks = [{"timestamp": f"2026-01-05T10:{minute:02}:00+0000", "disk": [of_iostat(reads=10.0)]} for minute in minutes]
+    assert counts(land(warehouse, iostat(*looks))) == (5, 4, 1, 0, 0)
+    assert warehouse.live().select("from_utc", "to_utc", "read_ios").sort("to_utc", nulls_last=True).rows() == [
+        (None, H + timedelta(minutes=10), 6000), (H + timedelta(minutes=35), H + timedelta(minutes=46), 6600)
+    ]  # fmt: skip
+    # of two the shorter may be the usual one
+    looks = [{"timestamp": f"2026-01-05T12:{minute:02}:00+0000", "disk": [of_iostat(reads=10.0)]} for minute in (0, 5, 35)]
+    assert counts(land(warehouse, iostat(*looks))) == (2, 1, 1, 0, 0)
+
+
 BANNER = "Linux 6.1.0-56 (web1) \t2026-01-05 \t_x86_64_\t(2 CPU)\n\n"
 
 

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -41,6 +41,7 @@ from simulate.world import (
     World,
     intervals,
     looks,
+    parts,
     prometheus_samples,
     render,
     series,
@@ -101,7 +102,9 @@ def steps(world: World, source: str) -> Iterator[list[Step]]:
             is_cut = after.bearing.counters(after.at)[0] < before.bearing.counters(before.at)[0] and source not in ("zfs", "ceph")
             if source == "zfs" and (not is_same or after.at - before.at != EVERY["zfs"] or one.device[2] >= "i"):
                 continue
-            amount = 0.0 if bearing is None else float(after.at - before.at if source == "ceph" else bearing.ios(before.at, after.at))
+            # a look of Ceph says how an OSD has been, but not for all of a time in which nobody looked
+            seconds = min(after.at - before.at, 2 * EVERY[source])
+            amount = 0.0 if bearing is None else float(seconds if source == "ceph" else bearing.ios(before.at, after.at))
             seen.append(Step(source, one.watch, one.host, one.device, before.at, after.at, bearing, amount, is_cut, is_told))
         yield with_breaks(seen, [])
 
@@ -112,8 +115,10 @@ def with_breaks(device: list[Step], boots: list[int]) -> list[Step]:
     for each in device:
         # Ceph has no counters that say when a device began again
         longest = 2 * EVERY[each.source] if each.source != "ceph" else 2**40
-        if found and (each.begin - found[-1].end > longest or any(found[-1].end < up <= each.begin for up in boots)):
-            found.append(Step(each.source, each.watch, each.host, each.device, found[-1].end, each.begin, None, 0, True))
+        # a boot's instant is told, and who looked after it saw who came up
+        ups = [up for up in boots if found and found[-1].end < up <= each.begin]
+        if ups or (found and each.begin - found[-1].end > longest):
+            found.append(Step(each.source, each.watch, each.host, each.device, found[-1].end, max(ups, default=each.begin), None, 0, True))
         each.is_cut |= each.end - each.begin > longest
         found.append(each)
     return found
@@ -130,7 +135,7 @@ def stretches(world: World) -> Iterator[tuple[list[Step], list[tuple[int, int]]]
             cuts = [-1, *(n for n, each in enumerate(device) if each.is_cut), len(device)]
             for first, last in pairwise(cuts):
                 if stretch := device[first + 1 : last]:
-                    begin = -(2**40) if first < 0 else stretch[0].begin
+                    begin = -(2**40) if first < 0 else device[first].end
                     end = 2**40 if last == len(device) else stretch[-1].end
                     seen = names[stretch[0].host.number, stretch[0].device]
                     yield stretch, [look for look in seen if begin <= look[0] <= end]
@@ -148,15 +153,24 @@ def decided(world: World) -> Iterator[Step]:
         spans: dict[int, list[Step]] = defaultdict(list)
         for each in stretch:
             spans[hour_of((each.begin + each.end) / 2 if each.source in ("sadf", "iostat") else each.end - 1)].append(each)
-        for span in spans.values():
+        for hour, span in spans.items():
+            # raw keeps no time of a span that goes on over the edge of its hour, so it has to be decided up to there
+            wide = [replace(span[0], begin=min(span[0].begin, DAY + hour * HOUR)), *span[1:]]
+            wide[-1] = replace(wide[-1], end=max(wide[-1].end, DAY + (hour + 1) * HOUR))
             if all(
                 each.bearing
                 and not each.host.set_by
                 and (each.is_told or ({number for found in seen_by(each, seen) for number in found} == {each.bearing.drive.number}))
-                for each in span
+                for each in wide
             ):
                 # before the first look a device is unknown
-                yield from (each for each in span if each.is_told or each.end > seen[0][0])
+                yield from (each for each in span if each.is_told or (each.end > seen[0][0] and is_numbered(world, each, seen)))
+
+
+def is_numbered(world: World, step: Step, seen: list[tuple[int, int]]) -> bool:
+    """Ceph says an OSD's number, and whose it is in its metadata alone, which have to be in the same delivery (docs/sources/ceph.md)."""
+    looked = [at for begin, end in parts(world) if begin < step.end <= end for at, _ in seen if begin <= at < end]
+    return bool(looked) or step.source != "ceph"
 
 
 def hidden(world: World) -> set[int]:
@@ -222,18 +236,21 @@ def judged(warehouse: Warehouse, worlds: list[World]) -> Verdicts:
     for world in worlds:
         attributed: dict[tuple[int, int], float] = defaultdict(float)
         unknown = hidden(world)
-        for row in by_world[world.number]:
-            _attribute(said, world, row, attributed, unknown)
+        twice: dict[int | None, float] = defaultdict(float)
+        for row, before in zip(by_world[world.number], [None, *by_world[world.number]], strict=False):
+            twice[_attribute(said, world, row, attributed, unknown)] += seen_twice(world, row, before)
         known = {key: amount for key, amount in attributed.items() if key[0] not in unknown}
-        _most(said, world, known)
+        _most(said, world, known, twice)
         _least(said, world, attributed)
     _counted(said, warehouse, by_world)
     _named(said, warehouse)
     return said
 
 
-def _attribute(said: Verdicts, world: World, row: dict[str, Any], attributed: dict[tuple[int, int], float], unknown: set[int]) -> None:
-    """Law 1: the latency of a row is that of its drive alone."""
+def _attribute(
+    said: Verdicts, world: World, row: dict[str, Any], attributed: dict[tuple[int, int], float], unknown: set[int]
+) -> int | None:
+    """Law 1: the latency of a row is that of its drive alone. Returns: the number of the drive that it is attributed to."""
     name, hour = row["drive_id"], hour_of(row["hour_utc"].replace(tzinfo=UTC).timestamp())
     where = f"{name} {row['hour_utc']:%H:%M} ({row['source']})"
     factors = {"read_latency_us": 1, "write_latency_us": 3, "latency_us": 1 if row["source"] == "ceph" else 2}
@@ -243,7 +260,7 @@ def _attribute(said: Verdicts, world: World, row: dict[str, Any], attributed: di
     if row["read_ios"] is not None and row["read_ios"] != row["write_ios"]:
         said.say(world, 1, f"{where}: {row['read_ios']} reads and {row['write_ios']} writes")
     if not amount or not latencies:
-        return
+        return None
     known = [drive for drive in world.drives if drive.serial == name and drive.is_named]
     if not known:
         begin, end = DAY + hour * HOUR, DAY + (hour + 1) * HOUR
@@ -254,10 +271,10 @@ def _attribute(said: Verdicts, world: World, row: dict[str, Any], attributed: di
         ][:1]
         if not known:
             if unknown & {each.drive.number for each in bearers(world, name)}:
-                return
+                return None
             at_all = sorted({(each.drive.serial, each.drive.ms) for each in bearers(world, name)})
             said.say(world, 1, f"{where}: {amount} I/Os at {sorted(latencies)} ms are of none of {at_all}")
-            return
+            return None
     (drive,) = known
     # of others, _least asks for what the looks decide
     if drive.is_named and drive.serial != name and world.plan.sources in ("prometheus", "api", "zfs"):
@@ -269,10 +286,23 @@ def _attribute(said: Verdicts, world: World, row: dict[str, Any], attributed: di
         attributed[drive.number, hour] += amount
     else:
         attributed[drive.number, hour + 1000] += amount  # at most the truth, and not what is asked for
+    return drive.number
 
 
-def _most(said: Verdicts, world: World, attributed: dict[tuple[int, int], float]) -> None:
-    """Law 2: at most the truth, by hour give or take what one interval holds, and over the day."""
+def seen_twice(world: World, row: dict[str, Any], before: dict[str, Any] | None) -> float:
+    """The seconds that may count in a row of a drive and, by another source, in the one before: of the interval over the hour's edge, which
+    each source counts where it ends; and those by which the clocks of the two differ, which no source shows, between their spans too.
+    """
+    readers = [source for source in world.plan.sources.split() if source in EVERY]
+    if len(readers) < 2:
+        return 0.0
+    is_other = before is not None and before["drive_id"] == row["drive_id"] and before["source"] != row["source"]
+    set_by = max(abs(host.set_by) for host in world.hosts)
+    return is_other * max(EVERY[source] for source in readers) + (is_other + row["part_spans"]) * set_by
+
+
+def _most(said: Verdicts, world: World, attributed: dict[tuple[int, int], float], twice: dict[int | None, float]) -> None:
+    """Law 2: at most the truth, by hour give or take what one interval holds, and over the day, but for seconds that were seen `twice`."""
     is_time = world.plan.sources == "ceph"
     slack = {"sadf": 1800, "iostat": 1800}.get(world.plan.sources.split()[0], 900) + max(abs(host.set_by) for host in world.hosts)
     totals: dict[int, float] = defaultdict(float)
@@ -288,7 +318,11 @@ def _most(said: Verdicts, world: World, attributed: dict[tuple[int, int], float]
     for number, amount in totals.items():
         drive = world.drives[number]
         most = borne(world, drive, world.start, world.end) if is_time else world.ios(drive, world.start, world.end)
-        if amount > most + (100 if world.plan.sources[:4] in ("sadf", "iost") else 0.5):
+        slack = 100 if world.plan.sources[:4] in ("sadf", "iost") else 0.5
+        if world.plan.sources[:6] == "iostat":
+            # it prints no lengths: an interval up to a half longer than usual may be one, or that of a clock that was set
+            slack += min(max(abs(host.set_by) for host in world.hosts), EVERY["iostat"] / 2) * max(drive.rates)
+        if amount > most + slack + twice[number] * max(drive.rates):
             said.say(world, 2, f"{drive.serial}, all day: {amount:.0f} attributed, {most} happened")
 
 

@@ -44,8 +44,13 @@ def unknown_rows(rows: pl.DataFrame, record_kind: str, landing: Landing) -> pl.D
     )
     seen = _seen(same, landing)
     begun = [same.with_columns((pl.col("valid_from").dt.truncate("1h") - back).alias("hour_utc")) for back in (HOUR, timedelta())]
-    known = pl.concat(begun).join(seen, left_on=["seen_as", "hour_utc"], right_on=["drive_id", "hour_utc"], how="semi")["number"]
-    return rows.filter(~pl.int_range(pl.len()).is_in(known.implode()))
+    known = pl.concat(begun).join(seen, left_on=["seen_as", "hour_utc"], right_on=["drive_id", "hour_utc"], how="semi")
+    return rows.filter(~pl.int_range(pl.len()).is_in(_with_device(known, name)["number"].implode()))
+
+
+def _with_device(known: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Known records of devices, and of world wide names where the device's is known, too: models ask who stated both at once."""
+    return known.join(known.filter(pl.col(name) == pl.col("seen_as")), on=["seen_as", "valid_from"], how="semi")
 
 
 def without_known_claims(aliases: pl.DataFrame, landing: Landing) -> pl.DataFrame:
@@ -57,7 +62,7 @@ def without_known_claims(aliases: pl.DataFrame, landing: Landing) -> pl.DataFram
     stored = pl.scan_parquet(paths, glob=False).filter(pl.col("alias").is_in(claims["alias"].implode()), pl.col("drive_id").is_not_null())
     last = stored.select("alias", "drive_id", "valid_from", "valid_to").collect().sort("valid_from").unique("alias", keep="last")
     known = claims.join(last.filter(pl.col("valid_to").is_not_null()), on=["alias", "drive_id"], suffix="_stored")
-    known = known.filter(pl.col("valid_from") > pl.col("valid_from_stored"))
+    known = _with_device(known.filter(pl.col("valid_from") > pl.col("valid_from_stored")), "alias")
     return aliases.join(known, on=["alias", "valid_from"], how="anti", maintain_order="left")
 
 

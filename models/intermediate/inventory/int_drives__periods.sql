@@ -1,4 +1,5 @@
 {%- set powered_age_sources = ['backblaze', 'smartctl'] %}{#- count the day of deployment back from power-on hours: the earliest day ever reported for a drive counts -#}
+{%- set watching_sources = ['prometheus', 'ceph'] %}{#- say what a device is when it changes, and again where a delivery begins, which is no news -#}
 {%- set snapshot_sources = ['mdadm', 'zfs'] %}{#- list a RAID group whole: who is missing from the next look has left it -#}
 -- Inventory periods of every drive, merged over all sources. Grain: drive_id, valid_from.
 -- Drives of another kind than most of a RAID group's data drives are in a group of their own, named after both (docs/decisions/0017-peers-of-one-kind.md).
@@ -71,6 +72,7 @@ borne as (
     select
         live.*,
         coalesce(bearers.drive_id, live.drive_id) as bearer,
+        case when bearers.is_seen and live.source in ('{{ watching_sources | join("', '") }}') then bearers.from_utc else live.valid_from end as news_utc,
         greatest(live.from_hour_utc, bearers.from_hour_utc) as borne_from_hour_utc,
         least(live.to_hour_utc, live.next_look_hour_utc, bearers.to_hour_utc) as borne_to_hour_utc,
         -- a look describes the drive that it found, not the next one under its name
@@ -107,7 +109,7 @@ named as (
             when source in ('{{ powered_age_sources | join("', '") }}') then min(deployed_on) over (partition by bearer, source)
             when is_described then deployed_on
         end as deployed_on,
-        source, valid_from, valid_to, collected_at,
+        source, valid_from, valid_to, collected_at, news_utc,
         source is not null and is_group_guessed as is_group_guessed,
         coalesce(source = 'mapping' and raid_group_id is not null, false) as is_mapped,
         source is null as is_named_by_array,
@@ -132,12 +134,10 @@ ranked as (
             order by
                 {% if aspect == 'membership' %}is_group_guessed asc,
                 case when raid_group_id is null then 1 else 0 end asc,
-                {% endif %}{{ source_rank(aspect, 'source') }} asc,
-                source asc nulls first,
-                valid_from desc nulls last,
-                collected_at desc nulls last,
-                raid_group_id asc,
-                slot asc nulls last
+                {% endif %}{{ source_rank(aspect, 'source') }} asc, source asc nulls first,
+                news_utc desc nulls last,
+                valid_from desc nulls last, collected_at desc nulls last,
+                raid_group_id asc, slot asc nulls last
         ) as {{ aspect }}_place{{ ',' if not loop.last }}
 {%- endfor %}
     from stretches
