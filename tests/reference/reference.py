@@ -755,12 +755,12 @@ def drive_hours_of_cell(fleet: Fleet, h: datetime, rows: list[Record]) -> list[R
 
 
 def rows_of_evidence(rows: list[Record]) -> list[Record]:
-    """> An hour with fewer than 100 I/Os is no evidence, nor one with less than 2% of the median I/Os of the drives that have as many.
+    """> An hour with fewer than 100 I/Os is no evidence, nor one with less than 4% of the median I/Os of the drives that have as many.
     > Where nobody counts I/Os, an hour is evidence.
     """
     enough = [row for row in rows if io_count(row) is None or io_count(row) >= 100]
     usual = median(io_count(row) for row in enough if io_count(row) is not None)
-    return [row for row in enough if io_count(row) is None or io_count(row) >= 0.02 * usual]
+    return [row for row in enough if io_count(row) is None or io_count(row) >= 0.04 * usual]
 
 
 def fct_drive_hours(fleet: Fleet) -> list[Record]:
