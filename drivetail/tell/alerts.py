@@ -56,7 +56,7 @@ parts as (
             }
             order by alerts.slow_hours desc, alerts.subject_id
         ) filter (alerts.reason = 'acute') as members,
-        case when count(distinct drives.host) = 1 then min(drives.host) end as host
+        list(distinct drives.host) as hosts
     from alerts
     left join marts.dim_drives as drives on alerts.subject_id = drives.drive_id
     where alerts.part_of is not null
@@ -69,7 +69,7 @@ of_groups as (
 )
 select
     alerts.* exclude (cleared_at), raid_groups.name as raid_group_name, drives.kind, drives.model,
-    coalesce(drives.host, parts.host, case when alerts.subject_type = 'raid_group' then raid_groups.host end) as host,
+    coalesce(drives.host, case when len(parts.hosts) = 1 then parts.hosts[1] end, case when alerts.subject_type = 'raid_group' then raid_groups.host end) as host,
     drives.device, drives.enclosure, drives.slot,
     coalesce(drives.is_group_guessed, case when alerts.subject_type = 'raid_group' then raid_groups.is_guessed end) as is_group_guessed,
     case when freshness.is_silent then freshness.last_hour_utc end as silent_since,

@@ -349,20 +349,21 @@ def against_before(row: Row) -> str:
 
 def concentration(facts: WeekFacts) -> str:
     """How few drives the tail hours come from."""
-    half = facts.fleet["half_tail_drive_count"]
-    if not half:
+    if not facts.drives or not facts.drives[0]["tail_hours"]:
         return ""
+    half = next((row["cost_rank"] for row in facts.drives if row["cumulative_tail_hour_share"] >= 0.5), None)
     places = {row["drive_id"]: row for row in facts.places}
-    if half <= 3:
+    if half is not None and half <= 3:
         few = facts.drives[:half]
         kinds = {drive["kind"] for drive in few}
         who = of_kind(half, kinds.pop()) if len(kinds) == 1 else noun(half, "drive", "drives")
         names = listed([named_drive({**drive, **places.get(drive["drive_id"], {})}) for drive in few])
-        return f"{who} caused {percent(few[-1]['cumulative_tail_hour_share'])} of all tail hours: {names}. {cutting_words(facts)}"
+        return f"{who} caused {percent(few[-1]['cumulative_tail_hour_share'])} of the tail hours that are evidence: {names}. {cutting_words(facts)}"
     first = facts.drives[0]
     costliest = named_drive({**first, **places.get(first["drive_id"], {})})
+    together = f"{count(half)} drives" if half else f"More than {count(len(facts.drives))} drives"
     return (
-        f"{count(half)} drives together caused half of all tail hours; "
+        f"{together} together caused half of the tail hours that are evidence; "
         f"the costliest, {costliest}, caused {percent(first['tail_hour_share'])}. {cutting_words(facts)}"
     )
 

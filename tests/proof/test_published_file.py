@@ -118,11 +118,11 @@ def test_every_relation_and_every_column_of_marts_says_what_it_is(fleet: Fleet) 
     assert "tail" in found["fct_raid_hours.tail_1"].lower()
 
 
-def test_show_tables_lists_nine_to_start_with(fleet: Fleet) -> None:
+def test_show_tables_lists_ten_to_start_with(fleet: Fleet) -> None:
     queries = "show tables; select count(*) as n from drives; select count(*) as n from marts.dim_drives"
     command = [str(DUCKDB_CLI), "-readonly", "-json", str(fleet.warehouse.published), "-c", queries]
     listed, drives, of_mart = answers(subprocess.run(command, cwd="/", capture_output=True, text=True, check=True).stdout)
-    names = "alerts candidates decisions drive_hours drive_slowness drives raid_groups raid_hours slowdown_intervals"
+    names = "alerts candidates decisions drive_hours drive_slowness drives raid_groups raid_hours replacements slowdown_intervals"
     assert " ".join(row["name"] for row in listed) == names
     assert drives == of_mart
     with duckdb.connect(str(fleet.warehouse.published), read_only=True) as connection:

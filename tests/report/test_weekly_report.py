@@ -201,7 +201,7 @@ def test_every_number_comes_with_the_sql_that_gives_it(eventful: Warehouse, even
             rows = [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
             assert json.loads(json.dumps(rows, default=lambda instant: instant.isoformat())) == answer["rows"], name
     assert {name for name, answer in numbers.items() if not answer["rows"]} <= {
-        "group_hours", "chronic", "candidate_quarter", "guessed", "unknown_kinds", "open_alerts", "verdict_backtest",
+        "group_hours", "chronic", "candidate_quarter", "guessed", "unknown_kinds", "open_alerts", "verdict_backtest", "group_names",
     }  # fmt: skip
 
 
