@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -177,9 +177,12 @@ def hidden(world: World) -> set[int]:
     """Drives that changed a device between two cuts, where the looks there do not show it: no source can know."""
     found: set[int] = set()
     for stretch, seen in stretches(world):
-        borne = {each.bearing.drive.number for each in stretch if each.bearing}
+        borne, looked = (
+            [number for number, _ in groupby(numbers)]
+            for numbers in ([each.bearing.drive.number for each in stretch if each.bearing], [number for _, number in seen])
+        )
         is_unseen = any(not each.bearing and len({n for several in seen_by(each, seen) for n in several}) < 2 for each in stretch)
-        if is_unseen or len(borne) > max(len({number for _, number in seen}), 1):
+        if is_unseen or len(borne) > max(len(looked), 1):
             place = stretch[0].host.number, stretch[0].device
             found |= {each.drive.number for each in world.bearings if (each.host, each.device) == place}
     return found
