@@ -54,6 +54,8 @@ seen as (
 {%- set observed = 'cast(round(coalesce(coverage, 1.0) * 1e9) as bigint)' %}
 {%- set said = ['coverage', 'min_coverage', 'collected_at', 'source'] %}
 {%- set described = ['raid_group_id', 'declared_kind', 'is_group_guessed'] if has_group else [] %}
+{%- set span_hours = hours_between('seen.span_from_utc', 'seen.span_to_utc') %}
+{%- set covered_hours = 'least(' ~ span_hours ~ ', coalesce(seen.coverage, 1.0)' ~ ('' if 'hour_utc' in at else ' * ' ~ span_hours) ~ ')' %}
 {%- set at = at | join(', ') %}
 {%- set common_hours = hours_between('greatest(one.span_from_utc, other.span_from_utc)', 'least(one.span_to_utc, other.span_to_utc)') %}
 {%- set all_hours = hours_between('least(one.span_from_utc, other.span_from_utc)', 'greatest(one.span_to_utc, other.span_to_utc)') %}
@@ -61,28 +63,25 @@ claimants as (
     select
         seen.*,
         serials.is_one_drive, serials.is_one_drive_of_hosts,
-        {{ hours_between('seen.span_from_utc', 'seen.span_to_utc') }} as span_hours,
+        nullif({{ covered_hours }}, 0.0) as covered_hours,
         coalesce(cast(seen.read_ios + seen.write_ios as double), cast(seen.io_count as double)) as ios,
         -- what does not count I/Os is compared by its latency
         coalesce(
-            case
-                when seen.read_ios is not null then coalesce(seen.read_ios * seen.read_latency_us, 0.0) + coalesce(seen.write_ios * seen.write_latency_us, 0.0)
-            end,
-            seen.io_count * seen.latency_us,
-            seen.latency_us
+            case when seen.read_ios is not null then coalesce(seen.read_ios * seen.read_latency_us, 0.0) + coalesce(seen.write_ios * seen.write_latency_us, 0.0) end,
+            seen.io_count * seen.latency_us, seen.latency_us * {{ covered_hours }}
         ) as busy_us
     from seen
     inner join {{ ref('int_serials') }} as serials on seen.serial = serials.drive_id
     where seen.host <> '' and seen.drive_id <> seen.serial
 ),
 
--- devices that saw a drive at once, over a day: what each measured of the time that both saw, by spans that have nine tenths of their time in common
+-- devices that saw a drive at once, over a day: what each measured a covered hour, for the time that both saw, by spans that have nine tenths of it in common
 compared as (
     select
         one.serial, one.day_utc, one.is_one_drive, one.is_one_drive_of_hosts,
         {%- for span, measure in (('one', 'ios'), ('other', 'ios'), ('one', 'busy_us'), ('other', 'busy_us')) %}
         sum(
-            case when {{ common_hours }} >= 0.9 * {{ all_hours }} then {{ span }}.{{ measure }} * ({{ common_hours }}) / {{ span }}.span_hours end
+            case when {{ common_hours }} >= 0.9 * {{ all_hours }} then {{ span }}.{{ measure }} * ({{ common_hours }}) / {{ span }}.covered_hours end
         ) as {{ span }}_{{ measure }},
         {%- endfor %}
         one.host = other.host as is_one_host

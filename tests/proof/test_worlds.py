@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -177,9 +177,12 @@ def hidden(world: World) -> set[int]:
     """Drives that changed a device between two cuts, where the looks there do not show it: no source can know."""
     found: set[int] = set()
     for stretch, seen in stretches(world):
-        borne = {each.bearing.drive.number for each in stretch if each.bearing}
+        borne, looked = (
+            [number for number, _ in groupby(numbers)]
+            for numbers in ([each.bearing.drive.number for each in stretch if each.bearing], [number for _, number in seen])
+        )
         is_unseen = any(not each.bearing and len({n for several in seen_by(each, seen) for n in several}) < 2 for each in stretch)
-        if is_unseen or len(borne) > max(len({number for _, number in seen}), 1):
+        if is_unseen or len(borne) > max(len(looked), 1):
             place = stretch[0].host.number, stretch[0].device
             found |= {each.drive.number for each in world.bearings if (each.host, each.device) == place}
     return found
@@ -310,17 +313,19 @@ def _most(said: Verdicts, world: World, attributed: dict[tuple[int, int], float]
     """Law 2: at most the truth, by hour give or take what one interval holds, and over the day, but for seconds that were seen `twice`."""
     is_time = world.plan.sources == "ceph"
     slack = {"sadf": 1800, "iostat": 1800}.get(world.plan.sources.split()[0], 900) + max(abs(host.set_by) for host in world.hosts)
-    totals: dict[int, float] = defaultdict(float)
+    # where sources call a host differently nothing says that a device whose drive one of them does not know is the drive of the other
+    is_named_twice = "pod address" in world.plan.happenings and " diskstats" in world.plan.sources
+    totals: dict[tuple[int, bool], float] = defaultdict(float)
     for (number, hour), amount in attributed.items():
         drive = world.drives[number]
         begin = DAY + hour % 1000 * HOUR
         most = (
             borne(world, drive, begin - slack, begin + HOUR + slack) if is_time else world.ios(drive, begin - slack, begin + HOUR + slack)
         )
-        totals[number] += amount
+        totals[number, is_named_twice and hour >= 1000] += amount
         if amount > most + 20:
             said.say(world, 2, f"{drive.serial} {hour % 1000:02}:00: {amount:.0f} attributed, at most {most} happened")
-    for number, amount in totals.items():
+    for (number, _), amount in totals.items():
         drive = world.drives[number]
         most = borne(world, drive, world.start, world.end) if is_time else world.ios(drive, world.start, world.end)
         slack = 100 if world.plan.sources[:4] in ("sadf", "iost") else 0.5
