@@ -69,7 +69,10 @@ of_groups as (
 )
 select
     alerts.* exclude (cleared_at), raid_groups.name as raid_group_name, drives.kind, drives.model,
-    coalesce(drives.host, case when len(parts.hosts) = 1 then parts.hosts[1] end, case when alerts.subject_type = 'raid_group' then raid_groups.host end) as host,
+    coalesce(
+        drives.host, case when len(parts.hosts) = 1 then parts.hosts[1] end,
+        case when alerts.subject_type = 'raid_group' then raid_groups.host end
+    ) as host,
     drives.device, drives.enclosure, drives.slot,
     coalesce(drives.is_group_guessed, case when alerts.subject_type = 'raid_group' then raid_groups.is_guessed end) as is_group_guessed,
     case when freshness.is_silent then freshness.last_hour_utc end as silent_since,

@@ -358,7 +358,8 @@ def concentration(facts: WeekFacts) -> str:
         kinds = {drive["kind"] for drive in few}
         who = of_kind(half, kinds.pop()) if len(kinds) == 1 else noun(half, "drive", "drives")
         names = listed([named_drive({**drive, **places.get(drive["drive_id"], {})}) for drive in few])
-        return f"{who} caused {percent(few[-1]['cumulative_tail_hour_share'])} of the tail hours that are evidence: {names}. {cutting_words(facts)}"
+        share = percent(few[-1]["cumulative_tail_hour_share"])
+        return f"{who} caused {share} of the tail hours that are evidence: {names}. {cutting_words(facts)}"
     first = facts.drives[0]
     costliest = named_drive({**first, **places.get(first["drive_id"], {})})
     together = f"{count(half)} drives" if half else f"More than {count(len(facts.drives))} drives"
