@@ -175,7 +175,8 @@ def assert_as_the_serials_say(warehouse: Warehouse) -> None:
         assert [row for row in rows if row[1] == drive] == list(
             zip(range(HOURS), itertools.repeat(drive), groups, values, ages, strict=False)
         )
-    assert [row[:3] for row in rows if row[1] == "S-f"] == [(n, "S-f", groups[n]) for n in range(4)]
+    # somebody looked at 00:30 and at 04:00, and in between sdf was swapped: whose these hours are, nobody knows
+    assert [row for row in rows if row[1] == "S-f"] == []
     assert [row[:3] for row in rows if row[1] == "S-new"] == [(n, "S-new", "md0") for n in (4, 5)]
     without_model = [(drive, "disk", None) for drive in ("S-D", "S-a", "S-b", "S-e", "S-new")]
     assert drives == sorted([*without_model, ("S-c", "disk", "M1"), ("S-f", "disk", "M2")])
