@@ -77,7 +77,8 @@ def _sure(row: Row) -> list[str]:
     serial = f"`smartctl -i {device}`" if device else "its label"
     blink = [f"`ledctl locate={device}` lets its slot blink, `ledctl locate_off={device}` ends it"] if device else []
     if row["enclosure"] and (row["slot"] or "").isdecimal():
-        blink.append(f"where that does nothing, `sg_ses --index={row['slot']} --set=ident /dev/sgN` (`lsscsi -g` names the enclosure's N)")
+        also = "where that does nothing, " if blink else ""
+        blink.append(f"{also}`sg_ses --index={row['slot']} --set=ident /dev/sgN` (`lsscsi -g` names the enclosure's N)")
     found = f"Find it: {'; '.join(blink)}." if blink else "Find it by its label: no device or slot of it is known."
     return [f"Be sure of the drive: {serial} must say {row['drive_id']}.", found]
 
