@@ -133,8 +133,9 @@ def cells_of(published: Published, columns: list[str], rows: list[Row], relation
     named = ("drive_id", "successor_drive_id", "slowest_drive_id", "subject_id")
     places = drive_places(published, {row[name] for row in rows for name in named if isinstance(row.get(name), str)})
     groups = (*(name for name, page in PAGES.items() if page == "/group"), "subject_id")
-    places |= group_names(published, {row[name] for row in rows for name in groups if isinstance(row.get(name), str)} - places.keys())
-    places |= group_names(published, {row["incident_id"].removeprefix("raid_group ") for row in rows if row.get("incident_id")})
+    called = {row[name] for row in rows for name in groups if isinstance(row.get(name), str)} - places.keys()
+    called |= {row["incident_id"].removeprefix("raid_group ") for row in rows if row.get("incident_id")}
+    places |= group_names(published, called)
     heads = [
         {"heading": heading(name), "described": published.described(name, relation), "shape": shape(name, [row[name] for row in rows])}
         for name in columns

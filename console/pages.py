@@ -81,14 +81,8 @@ def fact(title: str, name: str | None, page: str = "", id: str | None = None) ->
     return title, link(page, name, id=id or name) if page and name else name or NONE
 
 
-def group_fact(published: Published, group: str | None) -> tuple[str, Markup | str]:
-    """A RAID group as people call it."""
-    called = group_names(published, {group} if group else set()).get(group or "", {}).get("name", group)
-    return fact("RAID group", called, "/group", group)
-
-
-def told(published: Published, where: Callable[[Alert], bool]) -> str:
-    """The open alerts of several drives that a page is about, as they are told."""
+def open_alerts(published: Published, where: Callable[[Alert], bool]) -> str:
+    """Sentences of the open alerts of places and RAID groups for which `where` is true."""
     found = [alert for alert in (Alert(**row) for row in published.rows(OPEN)) if alert.subject_type != "drive" and where(alert)]
     return " ".join(f"{sentence(alert).splitlines()[0]}." for alert in found)
 
@@ -163,6 +157,8 @@ def drive(published: Published, query: Query) -> Page:
         known = known_drive(cursor, query.get("id", ""))
     id, host, enclosure, group = (known[name] for name in ("drive_id", "host", "enclosure", "current_raid_group_id"))
     this, span = quoted(id), span_of(published, query)
+    groups = published.rows(f"select * from marts.dim_raid_groups where raid_group_id = {quoted(group or '')}")
+    called = groups[0]["name"] if groups else group
     todo = published.rows(f"select * from marts.drive_actions where drive_id = {this}")
     decided = published.rows(f"select * from marts.fct_drive_decisions where drive_id = {this} order by decision_seq desc limit 1")
     answer = "Nothing to do: it is on no list."
@@ -177,14 +173,13 @@ def drive(published: Published, query: Query) -> Page:
     facts = [
         fact("Host", host, "/host"), *([fact("Device", known["device"])] if known["device"] else []), fact("Slot", known["slot"]),
         fact("Enclosure", enclosure, "/enclosure", f"{host}/{enclosure}" if host else None),
-        group_fact(published, group), fact("Model", known["model"], "/model"), fact("Serial", id),
+        fact("RAID group", called, "/group", group), fact("Model", known["model"], "/model"), fact("Serial", id),
         fact("Firmware", known["firmware"]),
         fact("Kind", f"{kind_name(known['kind'])}, {capacity(known['capacity_bytes'])}"), fact("Site", known["site"]),
         fact("Deployed", day(known["deployed_on"])),
         fact("Data", f"{instant(known['first_hour_utc'])} to {instant(known['last_hour_utc'])} UTC"),
         *([fact("Group", "guessed: it is only the host")] if known["is_group_guessed"] else []),
     ]  # fmt: skip
-    groups = published.rows(f"select * from marts.dim_raid_groups where raid_group_id = {quoted(group or '')}")
     words = span_words(span["since"], span["until"])
     hours = f"drive_id = {this} and hour_utc >= {words['since']} and hour_utc < {words['until']}"
     if span["until"] - span["since"] <= PEERS:
@@ -193,7 +188,7 @@ def drive(published: Published, query: Query) -> Page:
     events = f"select * from marts.fct_drive_events where drive_id = {this} and {within}"
     draws: dict[str, Draw] = {"hours": lambda rows: drive_hours(rows, id, known["kind"], published.rows(events))}
     title = place(known) or id
-    under = ", ".join(part for part in (id if title != id else "", known["model"], *(row["name"] for row in groups)) if part)
+    under = ", ".join(part for part in (id if title != id else "", known["model"], called) if part)
     blocks = blocks_of(published, "drive", {**words, "id": this, "hours": hours}, draws)
     how = "" if known["left_at"] else ticket_of(known, todo, groups)
     return Page(title, blocks, under=under, answer=answer, facts=facts, drive=id, ticket=how, span=span)
@@ -228,7 +223,7 @@ def group(published: Published, query: Query) -> Page:
     id = known["raid_group_id"] if known["name"] != known["raid_group_id"] else None
     facts = [host, kind_name(known["kind"]), known["raid_level"], drives, known["site"], guessed, id]
     under = Markup(", ").join(part for part in facts if part)
-    answer = told(published, lambda alert: alert.subject_id == known["raid_group_id"])
+    answer = open_alerts(published, lambda alert: alert.subject_id == known["raid_group_id"])
     return Page(f"RAID group {known['name']}", blocks_of(published, "group", words), under=under, answer=answer, span=span)
 
 
@@ -253,7 +248,7 @@ def host_or_enclosure(published: Published, query: Query, column: str) -> Page:
         if row["host"] and row["enclosure"]
     ]
     under = Markup(", ").join(dict.fromkeys(others))
-    answer = told(published, lambda alert: alert.subject_id in subjects or (column == "host" and alert.host == id))
+    answer = open_alerts(published, lambda alert: alert.subject_id in subjects or (column == "host" and alert.host == id))
     return Page(f"{column.capitalize()} {id}", blocks_of(published, "place", words), under=under, answer=answer, span=span)
 
 
@@ -279,19 +274,20 @@ def alert(published: Published, query: Query) -> Page:
     (known,) = found_rows(published, f"select * from marts.fct_slow_alerts where alert_id = {this}", otherwise)
     rows = [known, *published.rows(f"select * from marts.fct_slow_alerts where part_of = {this}")]
     drives = {row["subject_id"] for row in rows if row["subject_type"] == "drive"}
-    subject = place(drive_places(published, drives).get(known["subject_id"], {})) or known["subject_id"]
-    subject = group_names(published, {subject}).get(subject, {}).get("name", subject)
+    group = known["raid_group_id"] or ""
+    called = group_names(published, {group}).get(group, {}).get("name", group)
+    where = place(drive_places(published, drives).get(known["subject_id"], {}))
+    subject = where or (called if known["subject_type"] == "raid_group" else known["subject_id"])
     state = "open" if known["cleared_at"] is None else f"cleared at {instant(known['cleared_at'])} UTC"
     facts = [
         fact("First slow hour", f"{instant(known['first_slow_hour_utc'])} UTC"), fact("Raised", f"{instant(known['raised_at'])} UTC"),
         fact("State", state), fact("Slow hours", str(known["slow_hours"])), fact("Drives", str(known["drive_count"])),
-        group_fact(published, known["raid_group_id"]), *([fact("Part of", known["part_of"], "/alert")] if known["part_of"] else []),
+        fact("RAID group", called, "/group", group), *([fact("Part of", known["part_of"], "/alert")] if known["part_of"] else []),
     ]  # fmt: skip
     since, until = known["first_slow_hour_utc"] - timedelta(days=1), known["last_slow_hour_utc"] + timedelta(days=2)
-    which = f"drives.drive_id in ({texts(drives)})" if drives else f"drives.current_raid_group_id = {quoted(known['raid_group_id'] or '')}"
-    groups = f"({texts({known['raid_group_id'] or ''})})"
-    words = {**span_words(since, until), "hours": which, "drives": which, "groups": groups}
-    answer = told(published, lambda alert: alert.alert_id == known["alert_id"])
+    which = f"drives.drive_id in ({texts(drives)})" if drives else f"drives.current_raid_group_id = {quoted(group)}"
+    words = {**span_words(since, until), "hours": which, "drives": which, "groups": f"({quoted(group)})"}
+    answer = open_alerts(published, lambda alert: alert.alert_id == known["alert_id"])
     title = f"{known['subject_type'].replace('_', ' ').capitalize()} {subject}: {known['reason'].replace('_', ' ')}"
     return Page(title, blocks_of(published, "alert", words), under=state, answer=answer, facts=facts)
 
