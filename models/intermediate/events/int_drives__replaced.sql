@@ -49,6 +49,7 @@ swaps as (
     where old.to_utc > old.last_hour_utc
         and next.from_utc < next.first_hour_utc + interval 1 hour
         and next.to_utc > next.first_hour_utc
+{%- for named in ('drives.drive_id = events.drive_id', 'drives.current_raid_group_id = events.raid_group_id and drives.slot = events.slot') %}
     union all
     select
         drives.drive_id,
@@ -56,18 +57,8 @@ swaps as (
         cast(null as string) as successor_drive_id,
         'event' as seen_by
     from drives
-    inner join events on drives.drive_id = events.drive_id and events.hour_utc >= drives.last_hour_utc
-    union all
-    select
-        drives.drive_id,
-        events.occurred_at as replaced_at,
-        cast(null as string) as successor_drive_id,
-        'event' as seen_by
-    from drives
-    inner join events
-        on drives.current_raid_group_id = events.raid_group_id
-        and drives.slot = events.slot
-        and events.hour_utc >= drives.last_hour_utc
+    inner join events on {{ named }} and events.hour_utc >= drives.last_hour_utc
+{%- endfor %}
 )
 
 select
