@@ -265,10 +265,9 @@ class Future:
         self.drive_count = len(all_drives)
         self.stories = {drive.drive_id: drive for drive in planted}
         self.ailing = set(pl.read_parquet(bundle / "truth" / "truth_drives.parquet").filter(pl.col("frailty") > 1)["drive_id"])
-        healthy = all_drives - set(self.stories) - self.ailing
-        self.healthy = healthy
-        of_healthy = [row for row in alerts if row["drive_id"] in healthy]
-        self.healthy_count, self.false_alerts = len(healthy), len(of_healthy)
+        self.healthy = all_drives - set(self.stories) - self.ailing
+        of_healthy = [row for row in alerts if row["drive_id"] in self.healthy]
+        self.false_alerts = len(of_healthy)
         self.shown_false_alerts = sum(row["part_of"] is None for row in of_healthy)
         thin = {drive for drive, of in self.stories.items() if of.story == "thin"}
         self.weights = dict.fromkeys(self.slow.filter(pl.col("drive_id").is_in(thin))["raid_group_id"].unique(), 24 / len(THIN_HOURS))
@@ -521,7 +520,7 @@ def section(futures: dict[int, Future], verdicts: list[Verdict], rows: list[Row]
         )
     weeks = {week: [row for row in mine if row["week"] == week] for week in sorted({row["week"] for row in mine})}
     ahead = ", ".join(f"{sum(row in behind for row in of)}/{len(of)} in week {week}" for week, of in weeks.items())
-    healthy_weeks = sum(future.healthy_count * WEEKS for future in futures.values()) / 1000
+    healthy_weeks = sum(len(future.healthy) * WEEKS for future in futures.values()) / 1000
     shown_false = sum(future.shown_false_alerts for future in futures.values()) / healthy_weeks
     all_false = sum(future.false_alerts for future in futures.values()) / healthy_weeks
     lines += [
