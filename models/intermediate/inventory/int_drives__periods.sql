@@ -83,7 +83,8 @@ borne as (
                 partition by live.source, live.drive_id, live.host, live.valid_from
             ),
             true
-        ) as is_described
+        ) as is_described,
+        live.is_snapshot and bearers.is_seen and live.valid_from >= bearers.from_utc and live.valid_from < bearers.to_utc as is_found
     from live
     left join bearers
         on live.source is not null
@@ -94,6 +95,22 @@ borne as (
         -- a drive that bore the name earlier in that hour is another one
         and (not bearers.is_seen or live.valid_from is null or bearers.to_utc > live.valid_from)
         and (not bearers.is_seen or live.valid_until is null or bearers.from_utc < live.valid_until)
+    union all
+    -- a drive that a look found in an array stays in it under the other names of its host
+    select
+        live.*, bearers.drive_id as bearer, live.valid_from as news_utc,
+        greatest(live.from_hour_utc, bearers.from_hour_utc) as borne_from_hour_utc,
+        least(live.to_hour_utc, live.next_look_hour_utc, bearers.to_hour_utc) as borne_to_hour_utc,
+        true as is_described, true as is_found
+    from live
+    inner join bearers as found on live.drive_id = found.alias and live.valid_from >= found.from_utc and live.valid_from < found.to_utc
+    inner join bearers
+        on found.drive_id = bearers.drive_id
+        and found.alias <> bearers.alias
+        and substr(bearers.alias, 1, length(live.host) + 1) = concat(live.host, '/')
+        and bearers.to_utc > live.valid_from
+        and bearers.from_hour_utc < least(live.to_hour_utc, live.next_look_hour_utc)
+    where live.is_snapshot and found.is_seen and bearers.is_seen
 ),
 
 -- each under the drives that bore its name while it held
@@ -109,7 +126,7 @@ named as (
             when source in ('{{ powered_age_sources | join("', '") }}') then min(deployed_on) over (partition by bearer, source)
             when is_described then deployed_on
         end as deployed_on,
-        source, valid_from, valid_to, collected_at, news_utc,
+        source, valid_from, valid_to, collected_at, news_utc, is_found,
         source is not null and is_group_guessed as is_group_guessed,
         coalesce(source = 'mapping' and raid_group_id is not null, false) as is_mapped,
         source is null as is_named_by_array,
@@ -135,6 +152,7 @@ ranked as (
                 {% if aspect == 'membership' %}is_group_guessed asc,
                 case when raid_group_id is null then 1 else 0 end asc,
                 {% endif %}{{ source_rank(aspect, 'source') }} asc, source asc nulls first,
+                {% if aspect == 'membership' %}case when is_found then 0 else 1 end asc,{% endif %}
                 news_utc desc nulls last,
                 valid_from desc nulls last, collected_at desc nulls last,
                 raid_group_id asc, slot asc nulls last
