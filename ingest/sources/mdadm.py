@@ -9,9 +9,10 @@ missing from the next one has left it. Text that is cut off, or has a kernel mes
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from ingest.contract.errors import UnreadableFile
@@ -206,7 +207,7 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     Counts are in records: members of an array and events, with what was turned away.
     """
     read = landing.read_each(files, _looks_at_arrays)
-    _name_by_neighbours([(folder, array) for _, (folder, _, seen, _) in read for _, arrays in seen for array in arrays])
+    _name_by_neighbours([(folder, look.at, array) for _, (folder, _, seen, _) in read for look, arrays in seen for array in arrays])
     # mdstat knows the layout and the size, an export does not: of an array that both list it has the word
     in_mdstat = {
         (host, array.identity.uuid)
@@ -227,15 +228,25 @@ def land(files: list[SourceFile], landing: Landing) -> None:
         result.notes += shared[host].notes()
 
 
-def _name_by_neighbours(every: list[tuple[tuple[str, ...], Array]]) -> None:
-    """Give an array without a UUID that of the one with the same members that a text of the same folder names."""
-    named: dict[tuple[tuple[str, ...], frozenset[str]], set[str]] = {}
-    for folder, array in every:
+def _name_by_neighbours(every: list[tuple[tuple[str, ...], datetime, Array]]) -> None:
+    """Give an array without a UUID that of the one with the same members that a text of the same folder names, nearest in time."""
+    named: dict[tuple[tuple[str, ...], frozenset[str]], list[tuple[datetime, str]]] = {}
+    for folder, at, array in every:
         if array.identity.uuid and array.devices:
-            named.setdefault((folder, array.devices), set()).add(array.identity.uuid)
-    for folder, array in every:
-        if len(uuids := named.get((folder, array.devices), set())) == 1:
-            (array.identity.uuid,) = uuids
+            named.setdefault((folder, array.devices), []).append((at, array.identity.uuid))
+    for looks_at_it in named.values():
+        looks_at_it.sort()
+    found: dict[Identity, list[tuple[timedelta, str]]] = {}
+    for folder, at, array in every:
+        if not array.identity.uuid and (looks_at_it := named.get((folder, array.devices), [])):
+            next_place = bisect_left(looks_at_it, (at, ""))
+            around = looks_at_it[max(next_place - 1, 0) : next_place + 1]
+            found.setdefault(array.identity, []).extend((abs(at - when), uuid) for when, uuid in around)
+    for identity, neighbours in found.items():
+        least, _ = min(neighbours)
+        nearest = {uuid for distance, uuid in neighbours if distance == least}
+        if len(nearest) == 1:
+            (identity.uuid,) = nearest
 
 
 def _looks_at_arrays(file: SourceFile, result: FileResult) -> tuple[tuple[str, ...], str, list[tuple[Look, list[Array]]], list[Rejection]]:

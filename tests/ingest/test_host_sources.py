@@ -379,6 +379,20 @@ def test_an_array_has_the_uuid_that_another_text_of_its_folder_says(form: str, w
     assert set(warehouse.rows("drives", "raid_group_id")) == {(UUID,)}
 
 
+def test_arrays_that_exchange_their_letters_keep_their_uuids(warehouse: Warehouse) -> None:
+    """mdstat names no UUID, and after a boot md0 has the letters that md1 had: the export nearest in time says which array it is."""
+    texts = {}
+    for at, letters in ((TS, ("ab", "cd")), (TS + 7200, ("cd", "ab"))):
+        stat = "".join(array(f"md{n} : active raid1 sd{two[0]}[0] sd{two[1]}[1]", "100 blocks [2/2] [UU]") for n, two in enumerate(letters))
+        texts[f"web1/mdstat-{at}"] = f"TS {at}\nPersonalities : [raid1]\n{stat}unused devices: <none>\n"
+        for n, (two, uuid) in enumerate(zip(letters, (UUID, OTHER_UUID), strict=True)):
+            members = "".join(f"MD_DEVICE_sd{each}_ROLE={slot}\nMD_DEVICE_sd{each}_DEV=/dev/sd{each}\n" for slot, each in enumerate(two))
+            texts[f"web1/mdadm-md{n}-{at}"] = f"TS {at + 1}\nMD_LEVEL=raid1\nMD_DEVICES=2\nMD_UUID={uuid}\n{members}"
+    warehouse.land("mdadm", texts)
+    found = {(drive, group) for drive, group in warehouse.rows("drives", "drive_id raid_group_id")}
+    assert found == {(f"web1/sd{each}", uuid) for each in "abcd" for uuid in (UUID, OTHER_UUID)}
+
+
 def test_an_array_over_other_partitions_of_the_same_drives_is_another(warehouse: Warehouse) -> None:
     line = "active raid1 sda{0}[0] sdb{0}[1]"
     export = f"MD_LEVEL=raid1\nMD_DEVICES=2\nMD_UUID={UUID}\n" + "".join(
