@@ -40,7 +40,7 @@ RESULTS = [
     ("F01-02", "ssd", 111, 23959, 0.4632915, 0.2104, 0.5633, 0.58, "differs", HOSTILE),
     ("F01-03", "disk", 1153058, 1155470, 99.7912538, 99.7486, 99.8267, 99.8, "agrees", None),
     ("F01-09", "disk", None, 1155470, 4.2750101, 3.1, 6.5, 9, "differs", "the interval does not meet the paper's value"),
-    ("F02-07", "disk", 400, 99030, 0.4039180, 0.3, 0.5, 1.5, "differs", None),
+    ("F02-07", "disk", 400, 99030, 0.4039180, 0.3, 1.5, 1.5, "cannot tell", None),
     ("F04-01", "disk", 4, 13, 30.7692308, 12.7, 57.6, 40, "no data", "5.2 events are expected at the paper's value, fewer than 10"),
     ("F08-01", "disk", 2300, 2412, 95.3565506, 93.0, 97.0, 95, "agrees", None),
     ("F08-01", "ssd", None, 0, None, None, None, 95, "no data", "no I/O counts"),
@@ -54,6 +54,9 @@ RESULTS = [
     ("F4A-S-10", "disk", 1155400, 1155470, 99.9939419, 99.98, 99.999, 99.99, "agrees", None),
     ("UPD-01", "disk", None, 0, None, None, None, 54, "no data", "no unplug"),
 ]
+
+# measured in the same way
+SAME_AS = {"F4A-S-2": "F01-03"}
 
 # variant, id, kind, numerator, denominator, value, ci_low, ci_high
 VARIANTS = [
@@ -110,7 +113,7 @@ HEALTH_WARNINGS = [
 def tables(*, is_empty: bool) -> dict[str, list[tuple[object, ...]]]:
     """Published relations, but for the publication itself: `name (columns)` -> rows. `is_empty`: of a study of which nothing is known."""
     units = {name: (metric, unit) for name, _, _, metric, _, _, unit in REFERENCES}
-    results = [(name, kind, *units[name], *rest) for name, kind, *rest in RESULTS]
+    results = [(name, kind, *units[name], *rest, SAME_AS.get(name)) for name, kind, *rest in RESULTS]
     measured: dict[str, list[tuple[object, ...]]] = {
         "study.fct_fleet_coverage (kind varchar, expected_drive_hours bigint, reported_drive_hours bigint, reported_ratio double, "
         "drive_hours bigint, measured_ratio double)":
@@ -127,8 +130,9 @@ def tables(*, is_empty: bool) -> dict[str, list[tuple[object, ...]]]:
         **({table: [] for table in measured} if is_empty else measured),
         "study.study_references (id varchar, kind varchar, subject varchar, metric varchar, operator varchar, value varchar, unit varchar)":
             REFERENCES,
-        f"marts.study_results (id varchar, kind varchar, metric varchar, {NUMBERS}, paper_value double, verdict varchar, reason varchar)":
-            [(*row[:4], None, 0, None, None, None, row[9], "no data", "nothing measured") for row in results] if is_empty else results,
+        f"marts.study_results (id varchar, kind varchar, metric varchar, {NUMBERS}, paper_value double, verdict varchar, reason varchar, "
+        "same_as varchar)":
+            [(*row[:4], None, 0, *[None] * 3, row[9], "no data", "nothing measured", None) for row in results] if is_empty else results,
         "marts.thresholds (name varchar, kind varchar, value double, unit varchar, description varchar)": [],
         "marts.dim_weeks (week_utc timestamp, is_complete boolean)": [],
         "report.fct_weekly_percentiles (week_utc timestamp, kind varchar, series varchar, percentile double)": [],

@@ -46,8 +46,8 @@ def _summary(rows: Sequence[Row]) -> str:
 
 
 def _counted(rows: Sequence[Row]) -> str:
-    counts = ", ".join(f"{human(count)} {VERDICTS[verdict]}" for verdict, count in verdict_counts(rows).items())
-    return f"{human(len(rows))} numbers: {counts}"
+    counts = verdict_counts(rows)
+    return f"{human(sum(counts.values()))} numbers: {', '.join(f'{human(count)} {VERDICTS[each]}' for each, count in counts.items())}"
 
 
 def _numbers(rows: Sequence[Row]) -> str:

@@ -157,14 +157,16 @@ class Outcome:
 
 
 def outcomes(results: Sequence[Row]) -> list[Outcome]:
-    """Every finding: `agrees` when all its numbers that can be judged do, `differs` when one does not, `no data` when none can be."""
-    found = []
+    """Every finding: `differs` when a number does, else `agrees` when one does; `cannot tell` and `no data` when none can be judged."""
+    every = []
     for number, question in FINDINGS.items():
-        judged = [row for row in results if finding_of(row) == number and row["verdict"] in {"agrees", "differs"}]
+        found = [row for row in results if finding_of(row) == number]
+        judged = [row for row in found if row["verdict"] in {"agrees", "differs"}]
         differing = [row for row in judged if row["verdict"] == "differs"]
-        verdict = "no data" if not judged else "differs" if differing else "agrees"
-        found.append(Outcome(number, question, verdict, len(judged), difference_words(differing)))
-    return found
+        is_open = any(row["verdict"] == "cannot tell" for row in found)
+        verdict = "differs" if differing else "agrees" if judged else "cannot tell" if is_open else "no data"
+        every.append(Outcome(number, question, verdict, len(judged), difference_words(differing)))
+    return every
 
 
 def difference_words(rows: Sequence[Row]) -> list[str]:

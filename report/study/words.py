@@ -34,7 +34,9 @@ FINDINGS = {
 REFERENCE_KINDS = ("finding", "table", "figure", "text")
 """Where in the paper a number stands, in the order of the output."""
 
-VERDICTS = {"agrees": "agree", "differs": "differ", "no data": "no data", "not comparable": "not comparable"}
+VERDICTS = {
+    "agrees": "agree", "differs": "differ", "cannot tell": "cannot be told", "no data": "no data", "not comparable": "not comparable",
+}  # fmt: skip
 """Every verdict, and how a count of it is worded."""
 
 OPERATORS = {"=": "", "~": "~ ", ">=": "\u2265 ", "<=": "\u2264 ", ">": "> ", "<": "< "}
@@ -84,8 +86,8 @@ def group_of(row: Row) -> str:
 
 
 def verdict_counts(rows: Sequence[Row]) -> dict[str, int]:
-    """How many results have each verdict, in the order of `VERDICTS`."""
-    counted = Counter(row["verdict"] for row in rows)
+    """How many results have each verdict, in the order of `VERDICTS`; what the paper prints twice counts once."""
+    counted = Counter(row["verdict"] for row in rows if row["same_as"] is None)
     return {verdict: counted[verdict] for verdict in VERDICTS}
 
 

@@ -28,7 +28,7 @@ from report.weekly.queries import (
     Row,
     WeekFacts,
 )
-from report.words import TOO_LITTLE, named_drive, place
+from report.words import named_drive, place
 
 RECORD_KINDS = {
     "all": "All records",
@@ -71,8 +71,7 @@ UNJUDGED = {
     "no RAID group": "compared with nobody, because no source names a RAID group",
     "no data drive": "not judged: no data drive of its group",
 }
-BUDGET_WORDS = {"kept": "kept", "missed": "missed", "open": TOO_LITTLE}
-VERDICTS = {"open": TOO_LITTLE}
+CHANCES = {"excluded": "", "possible": ", perhaps by chance", "few groups": ", few groups"}
 DECISIONS_DRAWN = 12
 """The latest decisions whose drive has a chart."""
 LIMITS = {
@@ -119,7 +118,7 @@ def render_page(facts: WeekFacts) -> str:
         guessed={row["raid_group_id"] for row in facts.guessed},
         cause_words=CAUSES,
         detector_words=DETECTOR_WORDS,
-        verdict_words=VERDICTS,
+        chance_words=CHANCES,
         lists_of=lists_of,
         incidents=incidents(facts.actions),
         places={
@@ -254,10 +253,10 @@ def slow_words(facts: WeekFacts) -> str:
 
 
 def slo_words(facts: WeekFacts) -> str:
-    """The budgets of tail hours, kept, missed or open: the interval reaches both sides."""
+    """The budgets of tail hours, kept or missed, and whether that may be chance."""
     parts = [
         f"Error budget ({percent(rows[0]['budget_ratio'])} of RAID-hours above {times(threshold)}): "
-        + listed([f"{plural(row['kind'])} used {ratio(row['budget_used'])} ({BUDGET_WORDS[row['verdict']]})" for row in rows])
+        + listed([f"{plural(row['kind'])} used {ratio(row['budget_used'])} ({row['verdict']}{CHANCES[row['chance']]})" for row in rows])
         for threshold, rows in sorted(rows_by(facts.slo, "threshold").items(), reverse=True)
     ]
     return f"{'. '.join(parts)}." if parts else ""

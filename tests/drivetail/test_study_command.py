@@ -91,7 +91,7 @@ def test_one_kind_can_be_asked_for(warehouse: Warehouse):
 def test_the_summary_fits_a_screen(warehouse: Warehouse):
     lines = run(warehouse).stdout.splitlines()
     assert len(lines) <= 40
-    assert re.split(r" {2,}", lines[0].strip()) == ["asks", "agrees", "differs", "no data", "not comparable"]
+    assert re.split(r" {2,}", lines[0].strip()) == ["asks", "agrees", "differs", "cannot tell", "no data", "not comparable"]
     (first,) = (line for line in lines if line.startswith("Finding 1 "))
     assert "how often a drive is slow" in first
     of_the_first = verdict_counts([row for row in held(warehouse) if row["id"].startswith("F01")])
@@ -133,10 +133,10 @@ def test_numbers_of_different_precision_are_written_in_full(warehouse: Warehouse
 
 def test_a_closing_line_counts_the_verdicts(warehouse: Warehouse):
     assert run(warehouse).stdout.splitlines()[-1] == (
-        "14 numbers: 5 agree, 4 differ, 3 no data, 2 not comparable; each of them, and 3 of figures and text: --all"
+        "14 numbers: 5 agree, 3 differ, 1 cannot be told, 3 no data, 2 not comparable; each of them, and 3 of figures and text: --all"
     )
     everything = run(warehouse, "--all").stdout
-    assert everything.splitlines()[-1] == "17 numbers: 7 agree, 4 differ, 4 no data, 2 not comparable"
+    assert everything.splitlines()[-1] == "16 numbers: 6 agree, 3 differ, 1 cannot be told, 4 no data, 2 not comparable"
     assert "\nFigure 4a" in everything
     assert everything.index("F4A-S-2 ") < everything.index("F4A-S-10 ") < everything.index("\nText")
 

@@ -36,6 +36,8 @@ KINDS = ("disk", "ssd")
 Z = 1.959963984540054  # two-sided 95%
 WITHIN = 1.25  # factor between the estimate and the paper's value
 FEWEST_EVENTS = 10
+LEAST_CLUSTERS = 4  # RAID groups that an interval takes
+PRIOR_EVENTS = 20  # at which the hours of a RAID group are taken to be alike
 DAY_HOURS = 24
 EXPLICIT_EVENTS = ("not_spinning", "not_responding", "response_timeout", "scsi_timeout", "media_error")
 SEVERE = ("2-4x", "4-8x", "8x+")
@@ -74,22 +76,29 @@ def is_in_scope(reference_id: str) -> bool:
 # Intervals of confidence
 
 
-def effective_size(hits: int, size: int, by_cluster: Iterable[tuple[int, int]]) -> Fraction:
+def effective_size(hits: int, size: int, by_cluster: Iterable[tuple[int, int]]) -> float:
     """n_eff of the share hits/size; `by_cluster` gives (x_g, n_g) of every cluster with n_g > 0.
 
-    v = G/(G-1) * sum((x_g - p*n_g)^2) / N^2 and n_eff = p(1-p)/v, here in whole numbers: x_g - p*n_g = (x_g*N - X*n_g) / N.
+    The design effect is N * v / (p(1-p)) with v = G/(G-1) * sum((x_g - p*n_g)^2) / N^2, here in whole numbers: x_g - p*n_g =
+    (x_g*N - X*n_g) / N. Over as many events as there are (hits or misses, the rarer) it is averaged with PRIOR_EVENTS events at which
+    a cluster is one observation, N / G. Wilson's z for n_eff is Student's t for N / design effect: n_eff = N / effect * (z/t)^2.
     """
     clusters = list(by_cluster)
     count = len(clusters)
-    if hits in (0, size):
-        return Fraction(count)
-    if count == 1:
-        return Fraction(1)
+    alike = Fraction(size, count)
+    events = min(hits, size - hits)
     squares = sum((x * size - hits * n) ** 2 for x, n in clusters)
-    if squares == 0:
-        return Fraction(size)
-    found = Fraction(hits * (size - hits) * size**2 * (count - 1), count * squares)
-    return min(max(found, Fraction(1)), Fraction(size))
+    seen = Fraction(count * squares, (count - 1) * size * hits * (size - hits)) if events and count > 1 else alike
+    effect = (events * seen + PRIOR_EVENTS * alike) / (events + PRIOR_EVENTS)
+    n_eff = min(max(Fraction(size) / effect, Fraction(1)), Fraction(size))
+    return float(n_eff) * Z * Z / student_limit(max(count - 1, 2)) ** 2
+
+
+def student_limit(freedom: int) -> float:
+    """The 97.5% point of Student's t: Wallace's transformation of Hastings' normal limit (Abramowitz and Stegun, 26.2.23 and 26.7.8)."""
+    u = math.sqrt(-2 * math.log(0.025))
+    normal = u - (2.515517 + 0.802853 * u + 0.010328 * u * u) / (1 + 1.432788 * u + 0.189269 * u * u + 0.001308 * u**3)
+    return math.sqrt(freedom * (math.exp(normal**2 * (freedom - 5 / 6) / (freedom - 2 / 3 + 0.1 / freedom) ** 2) - 1))
 
 
 def wilson(share: float, n: float) -> tuple[float, float]:
@@ -145,7 +154,9 @@ def share_of(items: Iterable[Item], test: Test) -> tuple[int, int, float | None,
     x, n, by_cluster = tally(items, test)
     if n == 0:
         return x, n, None, None, None
-    low, high = wilson(x / n, float(effective_size(x, n, by_cluster)))
+    if len(by_cluster) < LEAST_CLUSTERS:
+        return x, n, x / n, None, None
+    low, high = wilson(x / n, effective_size(x, n, by_cluster))
     return x, n, x / n, low, high
 
 
@@ -154,7 +165,7 @@ def share(items: Iterable[Item], test: Test, verdict: str | None = None) -> Esti
     x, n, p, low, high = share_of(items, test)
     if p is None:
         return Estimate(x, n, verdict=verdict)
-    return Estimate(x, n, 100.0 * x / n, 100.0 * low, 100.0 * high, verdict=verdict)
+    return Estimate(x, n, 100.0 * x / n, *(None if end is None else 100.0 * end for end in (low, high)), verdict=verdict)
 
 
 def difference(minuend: list[Item], subtrahend: list[Item], test: Test) -> Estimate:
@@ -166,6 +177,8 @@ def difference(minuend: list[Item], subtrahend: list[Item], test: Test) -> Estim
     _, m, *two = share_of(subtrahend, test)
     if n == 0 or m == 0:
         return Estimate(x, n)
+    if None in (*one, *two):
+        return Estimate(x, n, 100.0 * (one[0] - two[0]))
     low, high = newcombe(tuple(one), tuple(two))
     return Estimate(x, n, 100.0 * (one[0] - two[0]), 100.0 * low, 100.0 * high)
 
@@ -184,7 +197,10 @@ def percentile(items: list[Item], q: str) -> Estimate:
     ordered = [BIN_EDGES[bisect_right(BIN_EDGES, value) - 1] if 0 < value < 1.5 else value for value in ordered]
     found = nearest_rank(ordered, q)
     edge = max((edge for edge in DESIGN_EDGES if edge <= found), default=DESIGN_EDGES[0])
-    low, high = wilson(float(q), float(effective_size(*tally(items, lambda value: value >= edge))))
+    hits, size, by_cluster = tally(items, lambda value: value >= edge)
+    if len(by_cluster) < LEAST_CLUSTERS:
+        return Estimate(None, n, found, quantile=q)
+    low, high = wilson(float(q), effective_size(hits, size, by_cluster))
     first, last = (min(max(math.ceil(n * bound), 1), n) for bound in (low, high))
     return Estimate(None, n, found, ordered[first - 1], ordered[last - 1], quantile=q)
 
@@ -239,10 +255,11 @@ def expected_events(reference: Reference, number: Decimal, estimate: Estimate) -
 
 def verdict(reference: Reference, estimate: Estimate) -> str:
     """> `agrees` = the paper's value +- half its last printed digit meets the 95% interval **and** the estimate is within a factor
-    > 1.25 of it (percentiles: of 100 - p); `differs` otherwise; `no data` = a field is absent, or fewer than 10 events are expected
+    > 1.25 of it (percentiles: of 100 - p); `no data` = a field is absent, or fewer than 10 events are expected
 
-    CHOICE: the reference's operator (`>`, `<=`, `~`) plays no part. "Percentiles" are the references whose unit is `percentile`, and the
-    points of the figures that plot the CDF of slowdowns and tails: the same quantity.
+    It `differs` where the interval does not meet the paper's value; `cannot tell` is between. Of "at least" and "at most" all values on
+    that side agree. "Percentiles" are the references whose unit is `percentile`, and the points of the figures that plot the
+    CDF of slowdowns and tails: the same quantity.
     """
     if estimate.verdict is not None:
         return estimate.verdict
@@ -254,11 +271,16 @@ def verdict(reference: Reference, estimate: Estimate) -> str:
     if estimate.value is None or expected_events(reference, number, estimate) < FEWEST_EVENTS:
         return "no data"
     low, high = float(number - half_digit(number)), float(number + half_digit(number))
-    meets = low <= estimate.ci_high and estimate.ci_low <= high
+    if estimate.ci_low is None or estimate.ci_high is None:
+        return "cannot tell"
+    is_least, is_most = reference.operator in (">=", ">"), reference.operator in ("<=", "<")
+    if (low > estimate.ci_high and not is_most) or (high < estimate.ci_low and not is_least):
+        return "differs"
     ours, theirs = estimate.value, float(number)
     if reference.unit == "percentile" or re.match(r"F4[AB]-\w+-[\d.]+$|F7[BD]-|F8[AB]-Y\d+-[\d.]+$|FG9-", reference.id):
         ours, theirs = 100.0 - ours, float(100 - number)
-    return "agrees" if meets and theirs / WITHIN <= ours <= theirs * WITHIN else "differs"
+    is_near = (is_most or theirs / WITHIN <= ours) and (is_least or ours <= theirs * WITHIN)
+    return "agrees" if is_near else "cannot tell"
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -14,14 +14,14 @@ import duckdb
 import pyarrow as pa
 import pytest
 from jinja2 import Environment
-from scipy.stats import beta, chi2
+from scipy.stats import beta, chi2, t
 
 from engine.publish import PUBLISHED
 
 from .compare import STUDY_RELATIONS, compare, compare_study
 from .fleets import deliveries, random_fleet
 from .reference import RELATIONS, compute
-from .study import Study, curve_rows, effective_size, is_in_scope, newcombe, read_references, study, wilson
+from .study import Study, Z, curve_rows, effective_size, is_in_scope, newcombe, read_references, student_limit, study, wilson
 
 Marts = dict[str, list[dict[str, Any]]]
 PROJECT = Path(__file__).parents[2]
@@ -135,12 +135,20 @@ def test_newcombe_as_published(one, two, low, high):
 
 
 def test_effective_size_at_the_edges():
-    assert effective_size(3, 10, [(1, 1)] * 3 + [(0, 1)] * 7) == 9  # single observations: N - 1
-    assert effective_size(4, 8, [(2, 4), (2, 4)]) == 8  # no variance between clusters: N
-    assert effective_size(9, 19, [(1, 2)] * 9 + [(0, 1)]) == 19  # less than binomial variance: at most N
-    assert effective_size(0, 8, [(0, 4), (0, 4)]) == effective_size(8, 8, [(4, 4), (4, 4)]) == 2  # G
-    assert effective_size(3, 8, [(3, 8)]) == 1
-    assert effective_size(50, 100, [(50, 50), (0, 50)]) == 1  # nothing but the clusters
+    """Of N observations, before Student's limit makes less of them."""
+
+    def size(hits: int, total: int, clusters: list[tuple[int, int]]) -> float:
+        return effective_size(hits, total, clusters) * (student_limit(len(clusters) - 1) / Z) ** 2
+
+    assert size(0, 20, [(0, 4)] * 5) == size(20, 20, [(4, 4)] * 5) == pytest.approx(5)  # no event: the clusters
+    assert size(100, 400, [(25, 100)] * 4) == pytest.approx(24)  # no variance, 100 events against 20 of 100 in one: 400 / (2000 / 120)
+    # nothing but clusters
+    assert size(100, 200, [(50, 50)] * 2 + [(0, 50)] * 2) == pytest.approx(200 / ((100 * 50 * 4 / 3 + 20 * 50) / 120))
+
+
+@pytest.mark.parametrize("freedom", [3, 8, 19, 39])
+def test_the_limit_of_student_is_that_of_tables(freedom):
+    assert student_limit(freedom) == pytest.approx(t.ppf(0.975, freedom), rel=0.011)
 
 
 def poisson_interval(count: int) -> tuple[float, float]:
@@ -183,12 +191,12 @@ WITHOUT_NUMBER = (
 
 
 @pytest.fixture(scope="module")
-def study_5(tmp_path_factory) -> Study:
-    return study(marts_of_seed(5, tmp_path_factory.mktemp("fleet")), read_references())
+def study_6(tmp_path_factory) -> Study:
+    return study(marts_of_seed(6, tmp_path_factory.mktemp("fleet")), read_references())
 
 
-def test_every_reference_has_a_row_per_kind_and_a_measure(study_5):
-    results = study_5.results
+def test_every_reference_has_a_row_per_kind_and_a_measure(study_6):
+    results = study_6.results
     wanted = [
         (one.id, kind)
         for one in read_references()
@@ -217,18 +225,18 @@ CURVE = "from marts.study_curves where figure = '4a' and curve = 'Si'"
         (f"update marts.study_results set value = null {SLOW_DISKS}", "study_results [F01-01, disk] value: expected "),
         ("delete from marts.study_results where id = 'F01-02'", "study_results [F01-02, ssd]: 1 row(s) expected, got 0"),
         ("insert into marts.study_results by name select 'F99' as id, 'ssd' as kind", "study_results [F99, ssd]: 0 row(s) expected, got 1"),
-        ("update marts.study_curves set y_left = 0.5 where x = 29.25", "study_curves [4a, Si, 29.25] y_left: expected 0.99"),
-        ("update marts.study_curves set population = 99 where figure = '2a'", "study_curves [2a, Disk, 3.0] population: expected "),
+        ("update marts.study_curves set y_left = 0.5 where x = 16", "study_curves [4a, Si, 16.0] y_left: expected 0.99"),
+        ("update marts.study_curves set population = 99 where figure = '2a'", "study_curves [2a, Disk, 4.0] population: expected "),
         ("delete from marts.study_curves where figure = '6a' and curve = 'Disk'", "study_curves [6a, Disk]: not in the file"),
         (f"insert into marts.study_curves select * {CURVE} and x = 1", "study_curves [4a, Si, 1.0]: 1 row(s) expected, got 2"),
     ],
 )  # fmt: skip
-def test_compare_study(statement, expected, study_5, tmp_path):
+def test_compare_study(statement, expected, study_6, tmp_path):
     published = tmp_path / "warehouse.duckdb"
-    publish({"study_results": study_5.results, "study_curves": curve_rows(study_5.curves)}, STUDY_RELATIONS, published)
+    publish({"study_results": study_6.results, "study_curves": curve_rows(study_6.curves)}, STUDY_RELATIONS, published)
     with duckdb.connect(str(published)) as connection:
         connection.execute(statement)
-    differences = compare_study(study_5, published)
+    differences = compare_study(study_6, published)
     if expected is None:
         assert differences == []
     else:

@@ -20,4 +20,4 @@ clusters as (
 {%- endfor %}
 ),
 
-{{ share_estimates('clusters') }}
+{{ share_estimates('clusters', is_pooled=true) }}

@@ -66,7 +66,7 @@ estimates as (
 effects as (
     select
         estimates.measure, estimates.class, estimates.kind, estimates.per_hundred_thousand,
-        shares.effective_count / shares.denominator as independence,
+        case when shares.share_low is not null then shares.effective_count / shares.denominator end as independence,
         row_number() over (
             partition by estimates.measure, estimates.class, estimates.kind, estimates.per_hundred_thousand
             order by
@@ -92,6 +92,7 @@ spreads as (
         and estimates.kind = effects.kind
         and estimates.per_hundred_thousand = effects.per_hundred_thousand
         and effects.nearness = 1
+    where effects.independence is not null
 ),
 
 ends as (

@@ -18,10 +18,12 @@ select
     shares.share_high as good_ratio_high,
     shares.budget_ratio,
     cast(shares.denominator - shares.numerator as double) / (shares.budget_ratio * shares.denominator) as budget_used,
-    -- a week of few RAID groups may miss the budget by chance
+    -- every RAID-hour was counted
+    case when shares.denominator - shares.numerator > shares.budget_ratio * shares.denominator then 'missed' else 'kept' end as verdict,
+    -- whether other RAID groups of such a fleet might have ended on the other side
     case
-        when shares.share_low >= 1 - shares.budget_ratio then 'kept'
-        when shares.share_high < 1 - shares.budget_ratio then 'missed'
-        else 'open'
-    end as verdict
+        when shares.share_low is null then 'few groups'
+        when shares.share_low >= 1 - shares.budget_ratio or shares.share_high < 1 - shares.budget_ratio then 'excluded'
+        else 'possible'
+    end as chance
 from shares

@@ -1,12 +1,18 @@
 {{ config(schema='marts') }}
-{%- set comparable_factor = 1.25 %}{#- an estimate further from the paper's number differs, however wide its interval -#}
+{%- set comparable_factor = 1.25 %}{#- an estimate further from the paper's number does not agree, however wide its interval -#}
 -- Every number of the study beside this fleet's own. Grain: id, kind.
 with judged as (
     select
         refs.id,
         kinds.kind,
-        refs.metric, refs.unit,
+        refs.metric, refs.unit, refs.operator,
         measures.judged_as, measures.x,
+        case
+            when measures.judged_as not in ('not comparable', 'statement')
+                then nullif(
+                    min(refs.id) over (partition by measures.estimate, measures.measure, measures.class, measures.x, kinds.kind), refs.id
+                )
+        end as same_as,
         measures.reason as comparison_reason,
         estimates.numerator, estimates.denominator, estimates.value, estimates.ci_low, estimates.ci_high,
         estimates.reason as estimate_reason,
@@ -39,11 +45,21 @@ compared as (
             when paper_value in (0, 100) then 1
             else least(paper_value, 100 - paper_value) / 100
         end as expected_events,
-        ci_low <= paper_value + paper_half_digit and ci_high >= paper_value - paper_half_digit as is_met,
+        (operator in ('>=', '>') or ci_low <= paper_value + paper_half_digit)
+        and (operator in ('<=', '<') or ci_high >= paper_value - paper_half_digit) as is_met,
         -- of a percentile the share above it is compared
         case judged_as when 'percentile' then 100 - value else value end as compared_value,
         case judged_as when 'percentile' then 100 - paper_value else paper_value end as compared_paper_value
     from judged
+),
+
+-- at least, or at most, in the paper: no value on that side contradicts it
+placed as (
+    select
+        *,
+        (operator in ('>=', '>') or compared_value <= {{ comparable_factor }} * compared_paper_value)
+        and (operator in ('<=', '<') or compared_paper_value <= {{ comparable_factor }} * compared_value) as is_near
+    from compared
 )
 
 select
@@ -56,11 +72,10 @@ select
         when judged_as = 'not comparable' then 'not comparable'
         when judged_as = 'statement' then coalesce(statement_verdict, 'no data')
         when coalesce(denominator, 0) = 0 or expected_events < {{ var('fewest_expected_events') }} then 'no data'
-        when is_met
-            and compared_value <= {{ comparable_factor }} * compared_paper_value
-            and compared_paper_value <= {{ comparable_factor }} * compared_value
-            then 'agrees'
-        else 'differs'
+        when ci_low is null then 'cannot tell'
+        when not is_met then 'differs'
+        when is_near then 'agrees'
+        else 'cannot tell'
     end as verdict,
     case
         when judged_as = 'not comparable' then comparison_reason
@@ -68,10 +83,10 @@ select
         when coalesce(denominator, 0) = 0 then 'nothing of this kind was observed'
         when expected_events < {{ var('fewest_expected_events') }}
             then 'at the paper''s value ' || {{ rounded_text('expected_events', 1) }} || ' events are expected: too few to tell'
+        when ci_low is null then 'fewer than {{ least_groups() }} RAID groups: no interval'
         when not is_met then 'the interval does not reach the paper''s value'
-        when compared_value > {{ comparable_factor }} * compared_paper_value
-            or compared_paper_value > {{ comparable_factor }} * compared_value
-            then 'more than a factor {{ comparable_factor }} from the paper''s value'
+        when not is_near then 'more than a factor {{ comparable_factor }} from the paper''s value, which the interval holds'
         else estimate_reason
-    end as reason
-from compared
+    end as reason,
+    same_as
+from placed
