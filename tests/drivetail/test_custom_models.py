@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from engine.warehouse import Warehouse
+from engine.warehouse import PROJECT, Warehouse
 from tests.drivetail.conftest import built, drivetail
 from tests.proof.support import command, environment, refusing
 
+README = (PROJECT / "models/custom/README.md").read_text(encoding="utf-8")
 GOOD = "select drive_id, slow_hours from {{ ref('fct_drive_slowness') }}"
 TESTED = "models: [{name: slow, columns: [{name: drive_id, data_tests: [unique, not_null]}]}]"
 
@@ -36,6 +39,8 @@ def count(warehouse: Warehouse, relation: str) -> str:
 
 
 def test_custom_models_are_published_and_their_errors_are_reported(copied: Warehouse, custom: Path) -> None:
+    for name, text in re.findall(r"^`models/custom/(\S+)`.*?```\w+\n(.*?)```", README, re.DOTALL | re.MULTILINE):
+        (custom / name).write_text(text)
     (custom / "slow.sql").write_text(GOOD)
     (custom / "slow.yml").write_text(TESTED)
     (custom / "kept.sql").write_text("{{ config(materialized='table') }} select * from {{ ref('slow') }}")
@@ -46,6 +51,8 @@ def test_custom_models_are_published_and_their_errors_are_reported(copied: Wareh
     (custom / "namesake.sql").write_text("{{ config(materialized='table', alias='dim_drives') }} select 1 as x")
     said = built(copied)
     marts = count(copied, "marts.fct_drive_slowness")
+    (asked,) = re.findall(r"^drivetail (sql .*)$", README, re.MULTILINE)
+    assert drivetail(*shlex.split(asked), "--warehouse", copied.root).exit_code == 0
     assert count(copied, "custom.dim_drives").split() == ["n", "1"] != count(copied, "marts.dim_drives").split()
     assert count(copied, "custom.slow") == count(copied, "custom.kept") == marts
     assert count(copied, "custom.doubled").split() == ["n", "2"]
