@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 from engine.read import Row
 from ingest.reading.text import in_order
 from report.page import numbers
-from report.words import TOO_LITTLE, place
+from report.words import place
 
 PAGES = {
     "drive_id": "/drive", "successor_drive_id": "/drive", "slowest_drive_id": "/drive", "raid_group_id": "/group",
@@ -29,7 +29,7 @@ HEADINGS = {
     "tail_2": "second", "tail_3": "third", "rio_degradation": "throughput drop", "rate_imbalance": "RI: I/Os, of peers'",
     "size_imbalance": "ZI: size, of peers'", "slowdown": "S", "needs_person": "for a person", "subject_id": "subject",
     "own_tail_hours_28d": "cost in 28 days, tail hours", "cost_tail_hours": "a swap costs, tail hours", "good_ratio_low": "from",
-    "good_ratio_high": "to", "tail_hours_caused_28d": "caused, tail hours", "own_tail_hours_after": "cost in 28 days after, tail hours",
+    "good_ratio_high": "to", "chance": "by chance?", "tail_hours_caused_28d": "caused, tail hours", "own_tail_hours_after": "cost in 28 days after, tail hours",
     "slow_days_14d": "slow days of 14", "successor_drive_id": "replaced by", "decided_by": "by", "alert_id": "incident",
     "incident_id": "slow with others of", "raid_level": "RAID level", "slow_hours_28d": "slow hours", "verdict_reason": "why",
     "together_hours_28d": "with others, hours", "median_latency_us": "peers' median (µs)", "io_ratio": "I/Os, after to before",
@@ -82,8 +82,6 @@ def text(column: str, value: Any) -> str:
         if column.endswith(SHARES):
             return numbers.percent(value) if value <= 1 else f"{value:,.0%}"
         return f"{value:,.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:,.3g}" if abs(value) < 10 else f"{value:,.1f}"
-    if value == "open" and column == "verdict":
-        return TOO_LITTLE
     return str(in_order(str(value).replace("_", " ") if column in WORDS else str(value)))
 
 
