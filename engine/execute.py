@@ -32,7 +32,7 @@ from engine.nodes import (
     Node,
     Test,
 )
-from engine.sources import MEASURED, RawFiles, no_rows, show_sources, source_rows
+from engine.sources import MEASURED, OF_A_PUBLICATION, RawFiles, no_rows, show_sources, source_rows
 from engine.warehouse import PROJECT, Warehouse, day_folder, quoted
 from ingest.reading.limits import memory_limit
 
@@ -81,7 +81,7 @@ def begin(connection: duckdb.DuckDBPyConnection, models: Models) -> None:
     connection.execute(";".join(f"create schema if not exists {schema}" for schema in schemas))
     connection.execute(STATE)
     for name, columns in models.sources.items():
-        if not name.startswith("raw.") or name == "raw.publication":
+        if not name.startswith("raw.") or name in OF_A_PUBLICATION:
             connection.execute(f"create table if not exists {name} as {no_rows(columns)}")
 
 

@@ -242,8 +242,32 @@ class _Draft:
     def _show_source(self, relation: str) -> None:
         if relation == "raw.publication":
             self.connection.execute("create table raw.publication as select * from build.raw.publication")
+        elif relation == "raw.relations":
+            self._name_relations()
         else:
             self._view(relation, self.sources[relation])
+
+    def _name_relations(self) -> None:
+        """Write down what is published, for tools."""
+        self.connection.execute("create table raw.relations as select * from build.raw.relations")
+        published = [node for node in self.models if node.schema in PUBLISHED]
+        tables = [node.relation for node in published if node.relation in self.made]
+        counts = " union all ".join(f"select '{name}', count(*) from build.{name}" for name in tables) or "select '', 0"
+        row_counts = dict(self.connection.execute(counts).fetchall())
+        self.connection.executemany(
+            "insert into raw.relations values (?, ?, ?, ?, ?, ?)",
+            [
+                (
+                    name := node.relation,
+                    ", ".join(node.meta["grain"]),
+                    node.made,
+                    self.made.get(name),
+                    row_counts.get(name),
+                    node.meta.get("overlap"),
+                )
+                for node in published
+            ],
+        )
 
     def _view(self, relation: str, rows: str) -> None:
         self.connection.execute(f"create view {relation} as {self._in_its_place(rows)}")

@@ -16,6 +16,9 @@ from ingest.raw.store import Delivery, source_of
 MEASURED = {"drive_hours": "hour_utc", "drive_samples": "from_utc"}
 """Tables of which a build shows the days that it computes, and the column that says when."""
 
+OF_A_PUBLICATION = ("raw.publication", "raw.relations")
+"""Sources that no delivery has."""
+
 LOOKS_BACK = "drive_hours"
 """The first hour of a day is compared with the hour before it."""
 
@@ -159,7 +162,7 @@ def source_rows(
         schema, table = source.split(".")
         if source == DECIDED:
             found[source] = DECISIONS.format(path=quoted(raw / "decisions.jsonl"))
-        elif schema == "raw" and table != "publication":
+        elif schema == "raw" and source not in OF_A_PUBLICATION:
             found[source] = raw_rows(table, columns, files, days, horizon)
     return found
 

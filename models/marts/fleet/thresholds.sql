@@ -14,3 +14,15 @@ from {{ ref('int_thresholds') }}
 union all
 select '{{ name }}' as name, 'all' as kind, cast({{ var(name) }} as double) as value, '{{ unit }}' as unit, '{{ description }}' as description
 {%- endfor %}
+{#- what drivetail.toml may set besides #}
+{%- for setting in var('settable') if not setting.startswith(('slow_threshold', 'mild_threshold')) %}
+{%- set kind = setting.rsplit('_', 1)[1] %}
+{%- set of_kind = kind in ('disk', 'ssd', 'nvme', 'unknown') %}
+{%- set name = setting.rsplit('_', 1)[0] if of_kind else setting %}
+union all
+select
+    '{{ name }}' as name, '{{ kind if of_kind else 'all' }}' as kind, cast({{ var(setting) }} as double) as value,
+    '{{ 'us' if name.endswith('_us') else 'hours' if name.endswith('_hours') else 'days' if name.endswith('_days') else 'bytes' if name.endswith('_bytes')
+        else 'bytes per second' if name.endswith('_second') else 'ratio' if name.endswith(('_budget', '_share', '_slowdown', '_ratio')) else 'count' }}' as unit,
+    'docs/thresholds.md' as description
+{%- endfor %}

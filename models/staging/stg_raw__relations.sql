@@ -1,0 +1,3 @@
+-- What a publication holds. Grain: relation.
+select relation, grain, made, as_of_hour_utc, row_count, overlap
+from {{ source('raw', 'relations') }}
