@@ -235,7 +235,9 @@ def _node(manifest: Any, node: Any) -> Node:
 
 def plain(sql: str) -> str:
     """Compiled SQL with relations named schema.table, as the build database, the published file and Spark all know them."""
-    return _RELATION.sub(r"\1.\2", sql.strip())
+    plain_sql = _RELATION.sub(r"\1.\2", sql.strip())
+    # what is written behind it must not become part of a comment
+    return f"{plain_sql}\n" if "--" in plain_sql.rpartition("\n")[2] else plain_sql
 
 
 def tests_of(manifest: Any) -> list[Test]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date
@@ -104,6 +105,23 @@ def published_thresholds(warehouse: Warehouse, publication_id: str) -> dict[str,
 def published_deliveries(warehouse: Warehouse, publication_id: str) -> dict[int, str]:
     """The deliveries that a publication was made of, number -> digest; empty where its record cannot be read."""
     return {int(number): digest for number, digest in _record(warehouse, publication_id).get("deliveries", {}).items()}
+
+
+def damaged_files(warehouse: Warehouse, publication_id: str) -> list[Path]:
+    """Files of the store that a publication reads, and that are gone or do not end as Parquet does."""
+    record = _record(warehouse, publication_id)
+    store = Path(record.get("root", ""), warehouse.store.name)
+    files = (warehouse.store / Path(file).relative_to(store) for file in record.get("store", []))
+    return [file for file in files if not _is_whole(file)]
+
+
+def _is_whole(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            file.seek(-4, os.SEEK_END)
+            return file.read() == b"PAR1"
+    except OSError:
+        return False
 
 
 def is_each_day_due(warehouse: Warehouse, publication_id: str) -> bool:

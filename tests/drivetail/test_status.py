@@ -124,7 +124,7 @@ def test_json_holds_the_same(published: Published) -> None:
     content = json.loads(shown.stdout)
     assert list(content) == [
         "warehouse", "at", "problems", "publication", "unbuilt", "lost_deliveries", "landed", "rejected", "unreadable_files",
-        "quarantined", "freshness", "inventory", "window", "thresholds", "custom_failures",
+        "quarantined", "freshness", "inventory", "window", "thresholds", "damaged_files", "custom_failures",
     ]  # fmt: skip
     assert content["publication"]["last_hour_utc"] == "2026-01-06T05:00:00"
     assert content["freshness"]["lagging_groups"]["rows"][0]["raid_group_id"] == "g3"
@@ -191,6 +191,18 @@ def test_a_store_without_files_names_the_command_that_makes_them(settled: Wareho
         assert settled.published.read_bytes() == before, "the last publication stays"
     built(settled, "--full-refresh")
     assert drivetail("maintain", "-w", settled.root).exit_code == 0
+
+
+@pytest.mark.parametrize("loss", ["half", "lost", "other"])
+def test_a_damaged_file_of_the_store_is_a_problem(loss: str, settled: Warehouse) -> None:
+    file = max(settled.store.rglob("*.parquet"))
+    text = file.read_bytes()
+    file.unlink()
+    if loss != "lost":
+        file.write_bytes(text[: len(text) // 2] if loss == "half" else b"something else")
+    told = drivetail("status", "--check", "-w", settled.root)
+    assert told.exit_code == 1
+    assert f"{file}: cut or gone; `drivetail build --full-refresh` computes it again from raw" in told.output
 
 
 def test_nothing_published_and_nothing_landed(copied: Warehouse, tmp_path: Path) -> None:

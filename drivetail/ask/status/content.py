@@ -48,6 +48,7 @@ class Status:
       paths (drive_id, host, device, path_spans),
       held: rows of status.fct_held_alerts of the last week.
     - thresholds: status_window_days, lagging_hours, stopped_hours, silent_hours, as the publication was made with them.
+    - damaged_files: those of the store that the publication reads and that are gone or cut.
     - custom_failures: a sentence for each custom model or test that failed in the build that published.
     """
 
@@ -65,6 +66,7 @@ class Status:
     inventory: Row | None = None
     window: Row | None = None
     thresholds: Row = field(default_factory=dict)
+    damaged_files: list[str] = field(default_factory=list)
     custom_failures: list[str] = field(default_factory=list)
 
 

@@ -47,6 +47,9 @@ def find_problems(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: li
     """Problems that need an operator, most urgent first."""
     if status.lost_deliveries:
         yield lost_sentence(Path(status.warehouse) / "raw", status.lost_deliveries)
+    if status.damaged_files:
+        others = f" and {human(len(status.damaged_files) - 1)} more" if len(status.damaged_files) > 1 else ""
+        yield f"{status.damaged_files[0]}{others}: cut or gone; `drivetail build --full-refresh` computes it again from raw"
     if built is None:
         yield status.publication["message"]
     elif late := status.unbuilt["late_count"]:
