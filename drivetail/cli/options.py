@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from drivetail.console import ingest_table, progress, say, say_line, visible
 from engine.warehouse import Warehouse
@@ -141,6 +142,18 @@ server_options = together(
     click.option("--from", "first", type=INSTANT, help="First hour to pull (UTC).  [default: 24 hours before --to]"),
 )
 """Options of a pull from a Prometheus server."""
+
+
+def given_options(*but: str) -> list[str]:
+    """The options of this call as they were typed, for a command that takes the same ones."""
+    context, words = click.get_current_context(), list[str]()
+    for option in context.command.params:
+        if not isinstance(option, click.Option) or option.name is None or option.name in but:
+            continue
+        if context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE:
+            value = context.params[option.name]
+            words += [word for each in (value if option.multiple else [value]) for word in (option.opts[0], str(each))]
+    return words
 
 
 def not_blank(context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:

@@ -41,7 +41,7 @@ def test_every_command_with_a_table_prints_json(published: Published, settled: W
     assert json.loads(drivetail("status", "--format", "json", "-w", root).stdout)["landed"]["delivery_count"] == 2
     assert drivetail("status", "--json", "-w", root).exit_code == 0  # as in the first contract
     found = json.loads(drivetail("doctor", "bundle", published.bundle / "first", "--format", "json", "-w", tmp_path / "none").stdout)
-    assert {"path", "check", "state", "said", "todo"} == set(found[0])
+    assert {"path", "check", "state", "said", "todo", "first_hour_utc"} == set(found[0])
     write_settings(Warehouse(tmp_path / "w"), tmp_path / "inbox", "bundle", datetime(2026, 1, 5))
     (tmp_path / "inbox").mkdir()
     (tmp_path / "inbox" / "a.csv").touch()
