@@ -23,6 +23,7 @@ from drivetail.tell.silence import report_silence_once, silences, silent_hosts
 from drivetail.tell.watch import slow_drives
 from engine.read import Row
 from engine.warehouse import Warehouse
+from ingest.contract.extras import how_to_install
 from report.words import counted_noun
 
 RETRIES, WAIT_SECONDS = 2, 2
@@ -97,8 +98,7 @@ def _apprise(receiver: Receiver) -> Any:
     try:
         import apprise
     except ImportError as error:
-        todo = "install drivetail[notify] (`uv sync --extra notify` in a checkout)"
-        raise NotDelivered(f"{receiver.name}: sending needs apprise ({error}); {todo}") from error
+        raise NotDelivered(f"{receiver.name}: sending needs apprise ({error}); {how_to_install('notify')}") from error
     return apprise
 
 
