@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from drivetail.ask.decisions import latest_decisions, note_ignored
-from drivetail.tell.alerts import new_alerts, open_alerts, published_alerts, report_once, sentence
+from drivetail.tell.alerts import headline, new_alerts, open_alerts, published_alerts, report_once, sentence
 from engine.build import build, publish_store
 from engine.warehouse import Warehouse
 from ingest import ingest
@@ -174,6 +174,11 @@ def test_a_verdict_that_rises_to_replace_is_reported_to_each_receiver_once(tmp_p
     shown = drivetail("alerts", "--new", *option).stdout
     assert "Its verdict is now replace; it was decided to watch" in shown and shown.startswith("1 alert\n")
     assert drivetail("alerts", "--new", *option).stdout == "No new alert\n"
+    # who comes later hears of both at once
+    (news,) = report_once(warehouse, published_alerts(warehouse), None, receiver="new here")
+    assert sentence(news).startswith("a: 5.0 times its peers in ") and "Its verdict is now replace; it was decided to watch" in news.check
+    assert headline([news]) == "a 5.0x, replace" and headline([pager, news]) == "a replace and 1 more"
+    assert report_once(warehouse, published_alerts(warehouse), None, receiver="new here") == []
     # it lasts, and a Monday passes
     land("later", range(8, 16))
     assert drivetail("alerts", "--new", *option).stdout == "No new alert\n"
