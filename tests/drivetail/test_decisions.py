@@ -9,6 +9,7 @@ import re
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from drivetail.ask.decisions import latest_decisions, note_ignored
@@ -94,6 +95,24 @@ def test_a_replacement_is_pending_until_another_serial_stands_in_the_slot(tmp_pa
     damaged = drivetail("decisions", *option)
     assert damaged.exit_code == 1 and "decisions.jsonl: line 5" in damaged.stderr
     assert drivetail("decisions", "--pending", "--all", *option).exit_code == 2
+
+
+def test_a_replaced_drive_that_reports_elsewhere_is_a_new_matter(settled: Warehouse) -> None:
+    assert drivetail("decide", "d15", "replace", "--by", "ada", "--note", "slow", "-w", settled.root).exit_code == 0
+    assert "d15" not in [alert.subject_id for alert in open_alerts(settled)]
+    with duckdb.connect(str(settled.published)) as connection:
+        connection.execute(
+            "insert into marts.dim_drive_periods by name select * replace ('d99' as drive_id, timestamp '2999-01-01' as valid_from_utc) "
+            "from marts.dim_drive_periods where drive_id = 'd15'"
+        )
+        connection.execute("update marts.dim_drives set last_hour_utc = '2999-01-02' where drive_id = 'd15'")
+    # seen again in the same place: nothing was replaced
+    assert "d15" not in [alert.subject_id for alert in open_alerts(settled)]
+    with duckdb.connect(str(settled.published)) as connection:
+        connection.execute("update marts.dim_drives set current_raid_group_id = 'g2' where drive_id = 'd15'")
+    (decision,) = json.loads(drivetail("decisions", "--format", "json", "-w", settled.root).stdout)
+    assert (decision["state"], decision["successor_drive_id"]) == ("replaced", "d99")
+    assert "d15" in [alert.subject_id for alert in open_alerts(settled)]
 
 
 def test_a_decision_that_is_repeated_is_recorded_once(copied: Warehouse) -> None:
