@@ -297,6 +297,12 @@ class _Doctor:
     def groups(self, least_drives: int) -> list[Finding]:
         labels, names = self.selection.labels, self.names
         members = {(one.get(labels.host), drive_of(one.get("device", ""))): one.get("uuid") or one.get("md", "") for one in self.members}
+        # an array by its host and its name there: nobody knows it by its UUID
+        called = {
+            one["uuid"]: f"{names.get(one.get(labels.host, ''), '')} {one['md']}".strip()
+            for one in self.members
+            if one.get("uuid") and one.get("md")
+        }
         groups: dict[str, set[tuple[str, str]]] = {}
         guessed = 0
         for drive, (host, device) in zip(self.drives, self.places, strict=True):
@@ -304,4 +310,4 @@ class _Doctor:
             group = self.inventory.group_of(self.infos.get((host, device)), f"{names[host]}/{device}", named=group)
             guessed += group is None
             groups.setdefault(host if group is None else group, set()).add((host, device))
-        return group_findings({group: len(drives) for group, drives in groups.items()}, guessed, least_drives)
+        return group_findings({called.get(group, group): len(drives) for group, drives in groups.items()}, guessed, least_drives)
