@@ -79,3 +79,21 @@ def test_the_hour_has_the_same_steps_with_airflow_and_without(tmp_path: Path):
 
 def test_the_man_page_has_every_command():
     assert set(re.findall(r'^\.SS "drivetail ([^"]+)"$', page(), re.MULTILINE)) >= set(main.commands)
+
+
+def test_an_ingest_of_readings_says_how_many_drive_hours_they_are(tmp_path: Path):
+    """Three drives, read every five minutes of the two hours from 10:00."""
+    names = ("reads_completed", "writes_completed", "read_time_seconds", "write_time_seconds")
+    (tmp_path / "web1").mkdir()
+    (tmp_path / "web1" / "a.prom").write_text(
+        "".join(
+            f'node_disk_{name}_total{{device="{device}"}} {number} {1_767_607_200_000 + number * 300_000}\n'
+            for name in names for device in ("sda", "sdb", "sdc") for number in range(25)
+        )
+    )  # fmt: skip
+    said = drivetail("ingest", "prometheus", tmp_path / "web1", "-w", tmp_path / "w").stdout.splitlines()
+    assert said[-2].startswith("1 file: 75 rows in, ") and said[-1].startswith(
+        "They hold 6 drive-hours, 2026-01-05 10:00 to 2026-01-05 11:00"
+    )
+    again = drivetail("ingest", "prometheus", tmp_path / "web1", "-w", tmp_path / "w").stdout
+    assert "nothing new" in again and "They hold" not in again
