@@ -17,7 +17,7 @@ GIT = {"url": "https://example.org/drivetail.git", "vcs_info": {"vcs": "git", "c
 
 
 class Installation:
-    """What an installer writes beside a package."""
+    """The files that an installer writes beside a package."""
 
     def __init__(self, installer: str, came: dict[str, Any] | None) -> None:
         self.files = {"INSTALLER": f"{installer}\n", "direct_url.json": came and json.dumps(came)}

@@ -144,8 +144,8 @@ def test_a_command_without_its_extra_names_it(installed: Installed) -> None:
 
 
 def test_the_commands_of_the_page_on_installing_work(installed: Installed, tmp_path: Path) -> None:
-    """Each in a folder of its own, in the place of /opt, /srv and /etc. Of those of an operator of the machine, which need root, the
-    drivetail command after `runuser` is run.
+    """Each in a folder of its own, in the place of /opt, /srv and /etc. Commands that need root are left out, but for
+    the drivetail command after `runuser`.
     """
     page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
     lines = [line.partition("   ")[0] for block in re.findall(r"```text\n(.*?)```", page, re.DOTALL) for line in block.splitlines()]
