@@ -59,9 +59,7 @@ spark-cluster-stop:  ## end it
 	$(RUN)/python -m workbench.spark_cluster --stop
 
 wheel: .venv/.ready  ## a wheel that installs anywhere: dist/ (docs/install.md)
-	$(RUN)/python -m engine.compiled . lab
-	$(RUN)/python -m workbench.man
-	$(UV) build --quiet --wheel --out-dir dist
+	$(UV) build --quiet --wheel --no-build-isolation --python $(RUN)/python --out-dir dist
 
 # in an environment without the tools of development
 sbom: .venv/.ready  ## every dependency with its version and licence: dist/sbom.cdx.json (CycloneDX), dist/licences.md

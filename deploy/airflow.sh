@@ -29,7 +29,8 @@ export AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL=60
 export SCARF_ANALYTICS=false DO_NOT_TRACK=1
 
 command -v airflow >/dev/null || {
-    echo "Airflow is not installed; \`make airflow\` installs it, or install drivetail[airflow]" >&2
+    hint=$(python -c 'import drivetail; from ingest.contract.extras import how_to_install; print(how_to_install("airflow"))')
+    echo "Airflow is not installed; in a checkout \`make airflow\` installs it, else $hint" >&2
     exit 1
 }
 # as `airflow "$@"`, but SQLite's lock is taken where the scheduler writes too

@@ -39,6 +39,7 @@ from engine.sources import RawFiles
 from engine.spark import SparkStore
 from engine.thresholds import own_thresholds
 from engine.warehouse import Warehouse, quoted
+from ingest.contract.extras import how_to_install
 from ingest.contract.values import RAW_KINDS
 from ingest.raw.store import NAMED, Delivery, drive_hour_files, list_deliveries, lost_deliveries, lost_sentence, pruned_record, table_files
 from ingest.raw.trouble import Shortage, explained
@@ -185,7 +186,7 @@ def require_perseus() -> None:
     if missing:
         raise ModelError(
             f"this build has samples within hours, and the detector perseus needs {' and '.join(missing)} for them; "
-            "install drivetail[perseus] (`uv sync --extra perseus` in a checkout)"
+            f"{how_to_install('perseus')}"
         )
 
 

@@ -34,6 +34,7 @@ from engine.nodes import STORED, VIEW, Models, Node, Test
 from engine.sources import OF_A_PUBLICATION, RawFiles, raw_files
 from engine.thresholds import own_thresholds
 from engine.warehouse import Warehouse, day_folder, quoted
+from ingest.contract.extras import how_to_install
 from ingest.raw.trouble import NO_ROOM
 
 LOCAL = "local[*]"
@@ -81,7 +82,7 @@ def require_spark(master: str) -> None:
     """Check that Spark can be had: its libraries, Java, and a master that answers. Raises: ModelError that says what is missing."""
     missing = [name for name in ("pyspark",) if importlib.util.find_spec(name) is None]
     if missing:
-        raise ModelError(f"--target spark needs {' and '.join(missing)}; install drivetail[spark] (`uv sync --extra spark` in a checkout)")
+        raise ModelError(f"--target spark needs {' and '.join(missing)}; {how_to_install('spark')}")
     home = os.environ.get("JAVA_HOME")
     java = shutil.which("java", path=f"{home}/bin" if home else None)
     if java is None or subprocess.run([java, "-version"], capture_output=True, check=False).returncode:

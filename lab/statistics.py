@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ingest.contract.extras import how_to_install
+
 Array = Any
 LEAST_EFFECT = 0.01
 """In standard deviations: a smaller one needs more than a hundred thousand runs."""
 MOST_EFFECT = 10
 """Two values each find it at any usual level and power."""
-MISSING = "the statistics of the lab need SciPy and statsmodels; install drivetail[lab] (`uv sync --extra lab` in a checkout)"
 
 
 def student_two_sided_p(t: Array, freedom: Array) -> Array:
@@ -97,7 +98,7 @@ def _over_arrow(function: Callable[..., Array]) -> Callable[..., pa.Array]:
         try:
             values = function(*(column.to_numpy().astype(float) for column in columns))
         except ImportError as error:
-            raise RuntimeError(MISSING) from error
+            raise RuntimeError(f"the statistics of the lab need SciPy and statsmodels; {how_to_install('lab')}") from error
         return pa.array(np.asarray(values, dtype=float))
 
     return called

@@ -25,6 +25,7 @@ from typing import Any
 import polars as pl
 
 from ingest.contract.errors import GateError
+from ingest.contract.extras import how_to_install
 from ingest.contract.values import RAW_KINDS
 from ingest.sources import SOURCES
 from quality.frames import GIVEN, PARAMETERS, columns
@@ -109,8 +110,7 @@ def great_expectations() -> Any:
             import great_expectations as gx
             from great_expectations.data_context.types.base import ProgressBarsConfig
     except ImportError as error:
-        todo = "install drivetail[gate] (`uv sync --extra gate` in a checkout)"
-        raise GateError(f"the gate needs great-expectations ({error}); {todo}") from error
+        raise GateError(f"the gate needs great-expectations ({error}); {how_to_install('gate')}") from error
     logging.getLogger("great_expectations.data_context.types.base").setLevel(logging.WARNING)  # it sets itself to INFO
     context = gx.get_context(mode="ephemeral")
     context.variables.progress_bars = ProgressBarsConfig(globally=False)

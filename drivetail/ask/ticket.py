@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from shlex import quote
 
-from drivetail.ask.explain.question import known_drive
 from drivetail.console import facts
 from engine.read import QueryError, Row, fetch, publication_of
 from engine.warehouse import Warehouse
@@ -20,6 +19,8 @@ def ticket_text(warehouse: Warehouse, drives: Sequence[str]) -> str:
 
     Raises: QueryError without a publication, for a drive that it does not know, and for one that has gone.
     """
+    from drivetail.ask.explain.question import known_drive  # explain reads raw, with libraries that a message need not load
+
     texts = []
     with publication_of(warehouse) as connection:
         for row in [known_drive(connection, drive) for drive in drives]:
@@ -67,6 +68,14 @@ A RAID controller hides the drives behind it. Ask it which of them is slow, and 
 SEEN = "drivetail closes the decision when it sees the new serial number. Nothing here has been run."
 
 
+def to_find(row: Row) -> str:
+    """How to find a drive, and its whole ticket, in one line of a message."""
+    device = _device(row)
+    host = f" on {row['host']}" if row["host"] else ""
+    blink = f"Find it: `ledctl locate={device}`{host}. " if device else ""
+    return f"{blink}Its ticket: `drivetail decide {quote(row['drive_id'])} replace --ticket-text`"
+
+
 def _device(row: Row) -> str | None:
     return f"/dev/{quote(row['device'].split(', ')[0])}" if row["device"] else None
 
@@ -79,6 +88,8 @@ def _sure(row: Row) -> list[str]:
     if row["enclosure"] and (row["slot"] or "").isdecimal():
         also = "where that does nothing, " if blink else ""
         blink.append(f"{also}`sg_ses --index={row['slot']} --set=ident /dev/sgN` (`lsscsi -g` names the enclosure's N)")
+    if not device and (row["slot"] or "").isdecimal():
+        blink.append(f"behind a RAID controller `storcli /cX/eY/s{row['slot']} start locate` (`storcli show` has X and Y, not known here)")
     found = f"Find it: {'; '.join(blink)}." if blink else "Find it by its label: no device or slot of it is known."
     return [f"Be sure of the drive: {serial} must say {row['drive_id']}.", found]
 
@@ -114,7 +125,16 @@ def _steps(row: Row, group: Row) -> list[str]:
             f"With a free drive NEW: `zpool replace {pool} {name} NEW`, and pull it when `zpool status` has ended the resilver.",
             f"Without one: `zpool offline {pool} {name}`, swap the drive, `zpool replace {pool} {name}`.",
         ]
-    known = f"RAID group {group['name']}" if group["name"] else "its array"
+    if group["name"] is None or row["is_group_guessed"]:
+        return [
+            f"No source names its array. Ask the host what uses it: `lsblk -o NAME,TYPE,FSTYPE,MOUNTPOINTS {device}`.",
+            f"LVM (LVM2_member): with room in its volume group VG (`pvs`), and where no volume stripes over it, `pvmove {device}`, "
+            f"`vgreduce VG {device}`, `pvremove {device}`. A RAID volume of LVM (`lvs -a -o +devices`): "
+            "after the swap `pvcreate` and `vgextend VG` the new drive, then `lvconvert --repair VG/LV`.",
+            "A filesystem of its own: have the software that writes there give it up, and `umount` it. "
+            "Anything else: as that system asks, which is not known here. Then swap the drive.",
+        ]
+    known = f"RAID group {group['name']}"
     return [
         f"Check that no other drive of {known} has failed, and that no rebuild runs.",
         "Take it out as its system asks: which that is, is not known here. Put the new drive into the same slot and start the rebuild.",

@@ -13,6 +13,7 @@ import click
 from drivetail.cli.options import FILE, INSTANT, POLICIES, Failure, format_option, warehouse_option
 from drivetail.console import as_json, pass_on, progress, say, say_rows
 from engine.warehouse import Warehouse
+from ingest.contract.extras import how_to_install
 from ingest.contract.values import DRIVE_KINDS
 from report.words import counted_noun, human
 
@@ -321,7 +322,7 @@ def serve(warehouse: Warehouse, host: str, port: int, user_header: str | None, p
     try:
         console = import_module("console.serve")  # of a floor above this one, and of an extra
     except ModuleNotFoundError as error:
-        raise Failure(f"{error.name}: is not installed; `pip install 'drivetail[console]'`") from error
+        raise Failure(f"{error.name} is not installed; {how_to_install('console')}") from error
     console.serve(warehouse, host, port, user_header, public, click.echo)
 
 

@@ -49,7 +49,7 @@ def init(warehouse: Warehouse, folder: Path | None, server: str | None, source: 
     \b
     drivetail init --inbox /srv/deliveries      or --server http://prometheus:9090, or both
     drivetail inbox                             list the entries
-    make airflow                                run it, every hour
+    drivetail hour                              run it, every hour (docs/install.md)
     """
     from drivetail.service.settings import this_hour, write_settings
 

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from drivetail.console import ingest_table, progress, say, say_line, visible
 from engine.warehouse import Warehouse
 from ingest.contract.values import utc
-from report.words import counted_noun, human
+from ingest.raw.store import list_deliveries
+from report.words import counted_noun, human, to_minute
 
 if TYPE_CHECKING:
     from ingest import IngestSummary
@@ -143,6 +145,18 @@ server_options = together(
 """Options of a pull from a Prometheus server."""
 
 
+def given_options(*but: str) -> list[str]:
+    """The options of this call as they were typed, for a command that takes the same ones."""
+    context, words = click.get_current_context(), list[str]()
+    for option in context.command.params:
+        if not isinstance(option, click.Option) or option.name is None or option.name in but:
+            continue
+        if context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE:
+            value = context.params[option.name]
+            words += [word for each in (value if option.multiple else [value]) for word in (option.opts[0], str(each))]
+    return words
+
+
 def not_blank(context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
     """The text of an option that is kept for ever, None where it is not given. Raises: BadParameter where it says nothing."""
     if text is not None and not text.strip():
@@ -184,6 +198,11 @@ def say_ingested(warehouse: Warehouse, summary: IngestSummary, *days: date, is_g
         f"{human(summary.rows_rejected)} rejected, {human(summary.rows_duplicate)} duplicate, {human(summary.rows_superseded)} superseded"
         + ("" if summary.delivery_seq else "; nothing new, so nothing changed")
     )
+    # a row may be a reading, of which many make an hour
+    landed = [delivery for delivery in list_deliveries(warehouse.root) if delivery.seq == summary.delivery_seq and delivery.first_hour]
+    for delivery in landed:
+        hours = human(delivery.record()["rows"]["drive_hours"])
+        say(f"They hold {hours} drive-hours, {to_minute(delivery.first_hour)} to {to_minute(delivery.last_hour)} UTC")
     if is_gated:
         from quality import write_pages
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from drivetail.cli.options import (
     INSTANT,
     Failure,
     format_option,
+    given_options,
     progress_of,
     say_ingested,
     selection_options,
@@ -281,8 +283,9 @@ def doctor(source: str, paths: tuple[str, ...], warehouse: Warehouse, output: st
     """Check what a SOURCE can provide; land nothing.
 
     Exits 1 if something is missing without which the source cannot be used. `drivetail ingest --help` lists the sources.
-    A server is asked a dozen small questions; files are read as `drivetail ingest` would read them, all together. Drives and RAID groups
-    that the warehouse knows already, mappings included, count as known. There need not be a warehouse yet.
+    A server is asked a few dozen small questions; the last line is the command that pulls all its history. Files are read as
+    `drivetail ingest` would read them, all together. Drives and RAID groups that the warehouse knows already, mappings included, count
+    as known. There need not be a warehouse yet.
 
     \b
     drivetail doctor prometheus http://prometheus:9090
@@ -298,7 +301,7 @@ def doctor(source: str, paths: tuple[str, ...], warehouse: Warehouse, output: st
         said = "; ".join(filter(None, (only[0].said, only[0].todo)))
         raise Failure(said if str(path) in said else f"{path}: {said}")
     rows = [{"path": str(path), **vars(one)} for path, findings in found.items() for one in findings]
-    say_rows(output, rows, findings_tables)
+    say_rows(output, rows, partial(findings_tables, options=given_options("output")))
     missing = sum(row["state"] == MISSING for row in rows)
     if missing:
         raise Failure(f"{counted_noun(missing, 'thing')} missing (see above); {source} cannot be used until that is fixed")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -33,21 +34,38 @@ def examine(source: str, paths: Sequence[str], options: Mapping[str, Any], wareh
     """
     inventory = inventory_of(warehouse)
     servers = [path for path in paths if source == "prometheus" and "://" in path]
-    controllers = variables()["raid_controller_models"]
+    values = variables()
     found = {
-        server: diagnose(server, selection_of(options), LEAST_DRIVES, inventory=inventory, controllers=controllers) for server in servers
+        server: diagnose(
+            server,
+            selection_of(options),
+            LEAST_DRIVES,
+            inventory=inventory,
+            controllers=values["raid_controller_models"],
+            replace_days=values["replace_evidence_days"],
+        )
+        for server in servers
     }
     if files := [path for path in paths if path not in servers]:
         found[", ".join(files)] = _try_out(source, files, options, inventory)
     return found
 
 
-def findings_tables(rows: Sequence[Row]) -> str:
-    """Findings as the terminal shows them, a table for each path."""
+def findings_tables(rows: Sequence[Row], options: Sequence[str] = ()) -> str:
+    """Findings as the terminal shows them, a table for each path; of a server also the command that pulls all that it has.
+
+    options: what selects its drives, and the warehouse, as they were given.
+    """
     parts: list[str] = []
-    for path, findings in groupby(rows, itemgetter("path")):
+    for path, each in groupby(rows, itemgetter("path")):
+        findings = list(each)
         shown = [row | {"said": "; ".join(filter(None, (row["said"], row["todo"])))} for row in findings]
         parts += [path, table(shown, {"state": "state", "check": "check", "found": "said"})]
+        # a source that cannot be used is not pulled
+        if all(row["state"] != MISSING for row in findings):
+            firsts = [row["first_hour_utc"] for row in findings if row["first_hour_utc"] is not None]
+            pulls = ["drivetail", "ingest", "prometheus", path, *options]
+            parts += [f"Next: {shlex.join([*pulls, '--from', f'{first:%Y-%m-%dT%H}'])}" for first in firsts]
     return "\n".join(parts)
 
 

@@ -6,7 +6,7 @@ drives, not those that another alert stands for, and with `report_once` none twi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 
@@ -119,6 +119,10 @@ order by held.slow_hours desc, held.subject_type, held.subject_id
 """Drives and RAID groups that were slow within the last day, and why that raises no alert."""
 
 
+CARRIED_OUT = "select drive_id from marts.fct_drive_decisions where state = 'replaced' and superseded_at is null"
+"""Drives whose last decision was carried out: where one reports again, in another place, it is a new matter."""
+
+
 @dataclass(frozen=True)
 class Alert:
     """An open alert: a row of marts.fct_slow_alerts with what is known of the drive.
@@ -126,7 +130,7 @@ class Alert:
     drives: the drives it is about. members: of an incident of several drives those, each with its place, slow_hours and median_slowdown.
     peers: the other drives of the RAID group in the worst hour (of a chronic drive: in its last one), slowest first (drive_id, latency_us,
     slowdown). silent_since: the last row of a drive that went silent. dismissed_by: the decision that mutes it.
-    decision: what was decided on a drive whose verdict has become `replace`.
+    verdict: `replace` where that is news too. decision: what was decided on such a drive before.
     Latencies in microseconds, instants UTC without zone.
     """
 
@@ -165,6 +169,7 @@ class Alert:
     members: Sequence[Row] = ()
     peers: Sequence[Row] = ()
     dismissed_by: Decision | None = None
+    verdict: str | None = None
     decision: str | None = None
 
     @property
@@ -175,8 +180,8 @@ class Alert:
 
     @property
     def check(self) -> str:
-        despite = DESPITE_WORK.get(self.despite_work or "")
-        return f"{self._check}. {despite}" if despite else self._check
+        verdict = f"{self.news}: `drivetail candidates` says why" if self.verdict else None
+        return ". ".join(filter(None, (self._check, DESPITE_WORK.get(self.despite_work or ""), verdict)))
 
     @property
     def _check(self) -> str:
@@ -252,7 +257,8 @@ def published_alerts(warehouse: Warehouse, *, now: datetime | None = None) -> tu
 def _published(warehouse: Warehouse, *queries: str, with_all: bool = False, now: datetime | None) -> tuple[str, list[Alert]]:
     with publication_of(warehouse) as connection:
         ((publication_id,),) = connection.execute("select publication_id from marts.publication").fetchall()
-        alerts = _judged(warehouse, [Alert(**row) for query in queries for row in fetch(connection, query)], now)
+        replaced = {drive for (drive,) in connection.execute(CARRIED_OUT).fetchall()}
+        alerts = _judged(warehouse, [Alert(**row) for query in queries for row in fetch(connection, query)], now, replaced)
         return publication_id, _with_peers(connection, [alert for alert in alerts if with_all or _is_shown(alert)])
 
 
@@ -290,10 +296,24 @@ def report_once(
     with register.locked():
         said = [record for record in register.read() if record.get("receiver") == receiver]
         fresh = [alert for alert in alerts if not any(_is_same(alert, record) for record in said)]
-        if tell is not None and fresh:
-            tell(fresh)
+        news = _by_drive(fresh)
+        if tell is not None and news:
+            tell(news)
         register.append([_said(alert, utc_now(), publication_id, receiver) for alert in fresh])
-    return fresh
+    return news
+
+
+def _by_drive(alerts: Sequence[Alert]) -> list[Alert]:
+    """One message for one drive: a verdict that has risen is part of its alert, where that is news at the same time."""
+    slow = {alert.subject_id for alert in alerts if alert.subject_type == "drive" and alert.reason != REPLACE}
+    risen = {alert.subject_id: alert.decision for alert in alerts if alert.reason == REPLACE}
+    return [
+        replace(alert, verdict=REPLACE, decision=risen[alert.subject_id])
+        if alert.subject_id in risen and alert.subject_type == "drive" and alert.reason != REPLACE
+        else alert
+        for alert in alerts
+        if alert.reason != REPLACE or alert.subject_id not in slow
+    ]
 
 
 def new_alerts(warehouse: Warehouse, tell: Callable[[list[Alert]], object] | None = None, *, now: datetime | None = None) -> list[Alert]:
@@ -324,9 +344,9 @@ def _is_same(alert: Alert, said: Record) -> bool:
     return alert.subject_type not in PLACES and alert.first_slow_hour_utc <= last and first <= alert.last_slow_hour_utc
 
 
-def _judged(warehouse: Warehouse, alerts: Sequence[Alert], now: datetime | None) -> list[Alert]:
-    now = now or utc_now()
-    dismissals = {drive: decision for drive, decision in latest_decisions(warehouse).items() if decision.is_dismissal(now)}
+def _judged(warehouse: Warehouse, alerts: Sequence[Alert], now: datetime | None, replaced: Collection[str]) -> list[Alert]:
+    now, decisions = now or utc_now(), latest_decisions(warehouse)
+    dismissals = {drive: decision for drive, decision in decisions.items() if decision.is_dismissal(now) and drive not in replaced}
 
     def judged(alert: Alert) -> Alert:
         found = [dismissals[drive] for drive in alert.drives if drive in dismissals]
@@ -387,8 +407,9 @@ def _with_peers(connection: duckdb.DuckDBPyConnection, alerts: Sequence[Alert]) 
 def sentence(alert: Alert) -> str:
     """The alert as text: where, which drive, how slow, since when, what to check; the drives of an incident in lines of their own."""
     since = f"since {to_minute(alert.first_slow_hour_utc)} UTC"
+    hours = counted_noun(alert.slow_hours, "slow hour")
     what = {
-        "acute": f"{alert.median_slowdown or 0:.1f} times its peers {since}",
+        "acute": f"{alert.median_slowdown or 0:.1f} times its peers in {hours} {since}",
         "together": f"{counted_noun(alert.drive_count, 'drive')} slow in the same hours {since}",
         "whole_group": f"slow as a whole {since}: {alert.median_slowdown or 0:.1f} times its usual latency at that hour of the week, "
         f"up to {alert.max_slowdown or 0:.1f}",
@@ -399,7 +420,8 @@ def sentence(alert: Alert) -> str:
     if alert.episode_count > 1:
         facts.append(f"now for the {ordinal(alert.episode_count)} time")
     nouns = {"together": ("slow drive-hour", None), "chronic": ("hour of four weeks", "hours of four weeks")}
-    facts.append(counted_noun(alert.slow_hours, *nouns.get(alert.reason, ("slow hour", None))))
+    if alert.reason != "acute":
+        facts.append(counted_noun(alert.slow_hours, *nouns.get(alert.reason, ("slow hour", None))))
     if alert.latency_us is not None and alert.median_latency_us is not None:
         beside = "usually" if alert.reason == "whole_group" else "its peers"
         facts.append(
@@ -422,6 +444,23 @@ def sentence(alert: Alert) -> str:
     check = alert.check if alert.reason != REPLACE else "`drivetail candidates` says why"
     lines = [f"{'; '.join(facts)}. {check}", *(f"- {line}" for line in named), *([f"- and {more} more"] if more > 0 else [])]
     return "\n".join(in_sight(line) for line in lines)
+
+
+def headline(alerts: Sequence[Alert]) -> str:
+    """The first of some alerts as a lock screen shows it, and how many more: `raid6b sdf 5.1x and 2 more`."""
+    alert = alerts[0]
+    where = alert.subject_type == "drive" and (alert.device or alert.slot) and place(vars(alert) | {"left_at": None})
+    called = alert.raid_group_name if alert.subject_type == "raid_group" else alert.subject_id
+    how = {
+        "acute": f"{alert.median_slowdown or 0:.1f}x",
+        "together": f"{counted_noun(alert.drive_count, 'drive')} slow",
+        "whole_group": f"{alert.median_slowdown or 0:.1f}x its usual",
+        "chronic": "a little slow",
+        REPLACE: "replace",
+    }[alert.reason]
+    risen = f", {alert.verdict}" if alert.verdict else ""
+    more = f" and {len(alerts) - 1} more" if len(alerts) > 1 else ""
+    return in_sight(f"{where or called} {how}{risen}{more}")
 
 
 def render_alerts(alerts: Sequence[Alert], *, with_all: bool = False) -> str:

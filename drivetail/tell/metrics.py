@@ -190,10 +190,13 @@ def _of_alerts(warehouse: Warehouse) -> Iterator[Metric]:
     """The open alerts, as `drivetail alerts` lists them: 1 each, for Alertmanager to notify, group and silence."""
     alerts = open_alerts(warehouse)
     yield from _gauge("slow_alerts", "Open alerts; drivetail_slow_alert has at most the latest 200.", len(alerts))
-    labels = ("reason", "subject_type", "subject_id", "raid_group_id", "host", "device", "enclosure", "slot", "kind", "model")
+    place = ("host", "device", "enclosure", "slot")
+    labels = ("reason", "subject_type", "subject_id", "raid_group_id", "raid_group_name", *place, "kind", "model")
     rows = [{**vars(alert), "is_open": 1} for alert in alerts[:MAX_SERIES]]
     help_ = "Drives, hosts, enclosures and RAID groups that have become slow; not those dismissed or covered by another alert."
     yield _series("slow_alert", help_, labels, "is_open", rows)
+    help_ = "How many times as slow as its peers the drive of an open alert was, or a RAID group as usual: the median of its slow hours."
+    yield _series("slow_alert_ratio", help_, labels, "median_slowdown", rows)
 
 
 def _of_candidates(warehouse: Warehouse) -> Iterator[Metric]:

@@ -17,13 +17,13 @@ from urllib.parse import unquote
 
 from drivetail.console import visible
 from drivetail.service.settings import Receiver
-from drivetail.tell.alerts import Alert, published_alerts, report_once
+from drivetail.tell.alerts import Alert, headline, published_alerts, report_once
 from drivetail.tell.findings import find
-from drivetail.tell.silence import report_silence_once, silences, silent_hosts
+from drivetail.tell.silence import report_silence_once, silence_headline, silences, silent_hosts
 from drivetail.tell.watch import slow_drives
 from engine.read import Row
 from engine.warehouse import Warehouse
-from report.words import counted_noun
+from ingest.contract.extras import how_to_install
 
 RETRIES, WAIT_SECONDS = 2, 2
 """Attempts for a message that a receiver did not take, and seconds between them; `?retry=` and `?wait=` of its URL override them."""
@@ -57,10 +57,10 @@ def notify_new_alerts(warehouse: Warehouse, receivers: Sequence[Receiver], *, no
     for receiver in receivers:
 
         def tell(alerts: list[Alert], receiver: Receiver = receiver) -> None:
-            send(receiver, f"drivetail: {counted_noun(len(alerts), 'new alert')}", slow_drives(alerts, waits()))
+            send(receiver, f"{headline(alerts)} (drivetail)", slow_drives(alerts, waits()))
 
         def tell_silence(hosts: list[Row], receiver: Receiver = receiver) -> None:
-            send(receiver, f"drivetail: {counted_noun(len(hosts), 'host')} silent", silences(hosts))
+            send(receiver, f"{silence_headline(hosts)} (drivetail)", silences(hosts))
 
         try:
             alerts = report_once(warehouse, published, tell, receiver=receiver.name)
@@ -97,8 +97,7 @@ def _apprise(receiver: Receiver) -> Any:
     try:
         import apprise
     except ImportError as error:
-        todo = "install drivetail[notify] (`uv sync --extra notify` in a checkout)"
-        raise NotDelivered(f"{receiver.name}: sending needs apprise ({error}); {todo}") from error
+        raise NotDelivered(f"{receiver.name}: sending needs apprise ({error}); {how_to_install('notify')}") from error
     return apprise
 
 

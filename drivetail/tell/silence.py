@@ -11,6 +11,7 @@ from engine.warehouse import Warehouse
 from ingest.contract.values import utc_now
 from ingest.raw.register import Register
 from ingest.reading.text import in_sight
+from report.words import counted_noun
 
 SAME_WITHIN = timedelta(hours=24)
 """A drive that sent something for less than this and stopped again is not reported again."""
@@ -49,6 +50,14 @@ def report_silence_once(warehouse: Warehouse, hosts: Sequence[Row], tell: Callab
             ]
         )
     return fresh
+
+
+def silence_headline(hosts: Sequence[Row]) -> str:
+    """The first of some hosts as a lock screen shows it, and how many more: `web1 silent`, `web2: 1 of 7 drives silent and 3 more`."""
+    first, silent, drives = hosts[0], hosts[0]["silent_drives"], hosts[0]["host_drives"]
+    part = "" if silent == drives else f": {silent} of {counted_noun(drives, 'drive')}"
+    more = f" and {len(hosts) - 1} more" if len(hosts) > 1 else ""
+    return in_sight(f"{first['host'] or first['raid_group_id']}{part} silent{more}")
 
 
 def silences(hosts: Sequence[Row]) -> str:

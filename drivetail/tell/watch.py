@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
+from drivetail.ask.decisions import REPLACE
+from drivetail.ask.ticket import to_find
 from drivetail.service.settings import Settings
 from drivetail.tell.alerts import Alert, sentence
 from engine.publish import current_publication
@@ -41,7 +43,10 @@ def slow_drives(alerts: Sequence[Alert], waits: Mapping[str, str | None] | None 
 
     def message(alert: Alert) -> str:
         reason = waits.get(alert.subject_id) if waits and alert.subject_type == "drive" else None
-        return sentence(alert) + (f"\nWait before acting on it: {in_sight(reason)}." if reason else "")
+        if reason:
+            return f"{sentence(alert)}\nWait before acting on it: {in_sight(reason)}."
+        is_drive = alert.subject_type == "drive" and alert.reason in ("acute", REPLACE)
+        return sentence(alert) + (f"\n{in_sight(to_find(vars(alert) | {'drive_id': alert.subject_id}))}" if is_drive else "")
 
     if len(alerts) <= MANY_ALERTS:
         return "\n".join(message(alert) for alert in alerts)

@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 OK, WEAK, MISSING = "ok", "weak", "missing"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One check. `state`: ok; weak, the source can be used but gives less; missing, it cannot be used as it is. `todo`: what to do then."""
+    """One check. `state`: ok; weak, the source can be used but gives less; missing, it cannot be used as it is. `todo`: what to do then.
+
+    `first_hour_utc`: the first hour that a server has, where it was looked for (UTC).
+    """
 
     check: str
     state: str
     said: str
     todo: str = ""
+    first_hour_utc: datetime | None = None
 
 
 @dataclass(frozen=True)

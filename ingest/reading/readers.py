@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any
@@ -150,11 +151,15 @@ def _require(found: set[str], layout: Layout, header: list[str]) -> None:
     ways = layout.required
     if any(set(way) <= found for way in ways):
         return
-    missing = min(([name for name in way if name not in found] for way in ways), key=len)
-    # latency_us alone would do; say so only where neither way is begun
-    alternative = "".join(f" (or {extra[-1]})" for extra in ways[1:] if extra[-1] not in missing)
+    lacking = [[name for name in way if name not in found] for way in ways]
+    # of the ways that lack least: a file that names the time lacks the drive alone, whatever either may be called
+    nearest = list(dict.fromkeys(", ".join(names) for names in lacking if len(names) == min(map(len, lacking))))
+    alternative = f" (or {' or '.join(nearest[1:4])})" if nearest[1:] else ""
     shown = ", ".join(name[:60] for name in header[:30]) or "nothing"
-    raise UnreadableFile(f"required column {', '.join(missing)}{alternative} is missing; found {shown}")
+    others = [name for name in header if name not in layout.columns]
+    alike = [(other, name) for name in nearest for other in get_close_matches(name, others, 1)]
+    rename = f"; rename {alike[0][0][:60]} to {alike[0][1]}?" if alike else ""
+    raise UnreadableFile(f"required column {nearest[0]}{alternative} is missing; found {shown}{rename}")
 
 
 # Parquet ---------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from ingest.contract.errors import UnreadableFile
+from ingest.contract.extras import how_to_install
 from ingest.reading.limits import unpacked_limit
 from ingest.reading.readers import opened, whole
 from ingest.reading.text import one_line
@@ -75,8 +76,7 @@ def _of_avro(schema: bytes, events: bytes, reading: Reading) -> Iterator[Event]:
     try:
         import fastavro
     except ImportError as error:
-        hint = "install drivetail[lab] (`uv sync --extra lab` in a checkout)"
-        raise LabError(f"a job history in Avro binary needs fastavro; {hint}") from error
+        raise LabError(f"a job history in Avro binary needs fastavro; {how_to_install('lab')}") from error
     try:
         parsed = fastavro.parse_schema(json.loads(schema))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, fastavro.schema.SchemaParseException) as error:

@@ -13,7 +13,7 @@ import duckdb
 import pytest
 
 from drivetail.ask.decisions import decide
-from drivetail.tell.alerts import Alert, new_alerts, open_alerts, sentence
+from drivetail.tell.alerts import Alert, headline, new_alerts, open_alerts, sentence
 from engine.warehouse import Warehouse
 from ingest.raw.register import Register
 from tests.drivetail.conftest import Published, add_alert, drivetail, hour
@@ -119,7 +119,7 @@ def test_a_message_begins_with_host_and_device(settled: Warehouse) -> None:
         )
     (alert,) = [alert for alert in open_alerts(settled) if alert.subject_id == "d15"]
     assert sentence(alert) == (
-        "web2 sdd (d15, ST16): 3.2 times its peers since 2026-01-05 12:00 UTC; 3 slow hours; at worst 17.2 ms at 2026-01-05 12:00 "
+        "web2 sdd (d15, ST16): 3.2 times its peers in 3 slow hours since 2026-01-05 12:00 UTC; at worst 17.2 ms at 2026-01-05 12:00 "
         "(its peers 5.45 ms); enclosure e1; slot 5; RAID group g1 (guessed: all drives of its host). At 1.0 times its peers' load, so the "
         "drive or its path is at fault: reseat it and check the cabling. If it stays slow, replace it"
     )
@@ -148,8 +148,10 @@ def test_an_alert_of_a_raid_group_names_host_array_and_how_slow_it_is(settled: W
     )
     (line,) = [line for line in drivetail("alerts", "-w", settled.root).stdout.splitlines() if "whole group" in line]
     assert line.split("  ")[1].strip() == "raid6a md0" and " g1" not in line and "3.1" in line
-    (metric,) = [line for line in drivetail("metrics", "-w", settled.root).stdout.splitlines() if 'reason="whole_group"' in line]
-    assert 'host="raid6a"' in metric
+    is_open, ratio = [line for line in drivetail("metrics", "-w", settled.root).stdout.splitlines() if 'reason="whole_group"' in line]
+    assert 'host="raid6a"' in is_open and 'raid_group_name="raid6a md0"' in is_open
+    assert ratio.startswith("drivetail_slow_alert_ratio{") and ratio.endswith(" 3.1")
+    assert headline([alert]) == "raid6a md0 3.1x its usual"
 
 
 def test_an_alert_of_a_group_that_is_only_a_host_says_so(settled: Warehouse) -> None:

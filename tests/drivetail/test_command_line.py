@@ -41,7 +41,7 @@ def test_every_command_with_a_table_prints_json(published: Published, settled: W
     assert json.loads(drivetail("status", "--format", "json", "-w", root).stdout)["landed"]["delivery_count"] == 2
     assert drivetail("status", "--json", "-w", root).exit_code == 0  # as in the first contract
     found = json.loads(drivetail("doctor", "bundle", published.bundle / "first", "--format", "json", "-w", tmp_path / "none").stdout)
-    assert {"path", "check", "state", "said", "todo"} == set(found[0])
+    assert {"path", "check", "state", "said", "todo", "first_hour_utc"} == set(found[0])
     write_settings(Warehouse(tmp_path / "w"), tmp_path / "inbox", "bundle", datetime(2026, 1, 5))
     (tmp_path / "inbox").mkdir()
     (tmp_path / "inbox" / "a.csv").touch()
@@ -79,3 +79,21 @@ def test_the_hour_has_the_same_steps_with_airflow_and_without(tmp_path: Path):
 
 def test_the_man_page_has_every_command():
     assert set(re.findall(r'^\.SS "drivetail ([^"]+)"$', page(), re.MULTILINE)) >= set(main.commands)
+
+
+def test_an_ingest_of_readings_says_how_many_drive_hours_they_are(tmp_path: Path):
+    """Three drives, read every five minutes of the two hours from 10:00."""
+    names = ("reads_completed", "writes_completed", "read_time_seconds", "write_time_seconds")
+    (tmp_path / "web1").mkdir()
+    (tmp_path / "web1" / "a.prom").write_text(
+        "".join(
+            f'node_disk_{name}_total{{device="{device}"}} {number} {1_767_607_200_000 + number * 300_000}\n'
+            for name in names for device in ("sda", "sdb", "sdc") for number in range(25)
+        )
+    )  # fmt: skip
+    said = drivetail("ingest", "prometheus", tmp_path / "web1", "-w", tmp_path / "w").stdout.splitlines()
+    assert said[-2].startswith("1 file: 75 rows in, ") and said[-1].startswith(
+        "They hold 6 drive-hours, 2026-01-05 10:00 to 2026-01-05 11:00"
+    )
+    again = drivetail("ingest", "prometheus", tmp_path / "web1", "-w", tmp_path / "w").stdout
+    assert "nothing new" in again and "They hold" not in again

@@ -9,10 +9,11 @@ import re
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from drivetail.ask.decisions import latest_decisions, note_ignored
-from drivetail.tell.alerts import new_alerts, open_alerts, published_alerts, report_once, sentence
+from drivetail.tell.alerts import headline, new_alerts, open_alerts, published_alerts, report_once, sentence
 from engine.build import build, publish_store
 from engine.warehouse import Warehouse
 from ingest import ingest
@@ -96,6 +97,24 @@ def test_a_replacement_is_pending_until_another_serial_stands_in_the_slot(tmp_pa
     assert drivetail("decisions", "--pending", "--all", *option).exit_code == 2
 
 
+def test_a_replaced_drive_that_reports_elsewhere_is_a_new_matter(settled: Warehouse) -> None:
+    assert drivetail("decide", "d15", "replace", "--by", "ada", "--note", "slow", "-w", settled.root).exit_code == 0
+    assert "d15" not in [alert.subject_id for alert in open_alerts(settled)]
+    with duckdb.connect(str(settled.published)) as connection:
+        connection.execute(
+            "insert into marts.dim_drive_periods by name select * replace ('d99' as drive_id, timestamp '2999-01-01' as valid_from_utc) "
+            "from marts.dim_drive_periods where drive_id = 'd15'"
+        )
+        connection.execute("update marts.dim_drives set last_hour_utc = '2999-01-02' where drive_id = 'd15'")
+    # seen again in the same place: nothing was replaced
+    assert "d15" not in [alert.subject_id for alert in open_alerts(settled)]
+    with duckdb.connect(str(settled.published)) as connection:
+        connection.execute("update marts.dim_drives set current_raid_group_id = 'g2' where drive_id = 'd15'")
+    (decision,) = json.loads(drivetail("decisions", "--format", "json", "-w", settled.root).stdout)
+    assert (decision["state"], decision["successor_drive_id"]) == ("replaced", "d99")
+    assert "d15" in [alert.subject_id for alert in open_alerts(settled)]
+
+
 def test_a_decision_that_is_repeated_is_recorded_once(copied: Warehouse) -> None:
     build(copied)
 
@@ -174,6 +193,11 @@ def test_a_verdict_that_rises_to_replace_is_reported_to_each_receiver_once(tmp_p
     shown = drivetail("alerts", "--new", *option).stdout
     assert "Its verdict is now replace; it was decided to watch" in shown and shown.startswith("1 alert\n")
     assert drivetail("alerts", "--new", *option).stdout == "No new alert\n"
+    # who comes later hears of both at once
+    (news,) = report_once(warehouse, published_alerts(warehouse), None, receiver="new here")
+    assert sentence(news).startswith("a: 5.0 times its peers in ") and "Its verdict is now replace; it was decided to watch" in news.check
+    assert headline([news]) == "a 5.0x, replace" and headline([pager, news]) == "a replace and 1 more"
+    assert report_once(warehouse, published_alerts(warehouse), None, receiver="new here") == []
     # it lasts, and a Monday passes
     land("later", range(8, 16))
     assert drivetail("alerts", "--new", *option).stdout == "No new alert\n"

@@ -161,6 +161,9 @@ def test_drives_that_are_not_judged_are_counted_by_host(monkeypatch: pytest.Monk
     (hidden,) = asked.hidden(variables()["raid_controller_models"])
     assert hidden.said == "2 logical drives of a RAID controller, so the drives behind it are not visible: hw1 (sda, sdb)"
     # the kind of web1/sdc is in the inventory, that of an NVMe drive in its name
+    asked.members = [{"instance": "hw1:9100", "device": device, "md": "md0", "uuid": "5f1c:90ab"} for device in ("sda1", "sdb1")]
+    (small,) = (one for one in asked.groups(3) if one.check == "peers")
+    assert small.said.startswith("1 of 2 groups have fewer than 3 drives: hw1 md0; 2 drives")
     (kinds,) = asked.kinds()
     assert kinds.said.startswith("of 1 of 6 drives (web1: 1) the kind is unknown") and "--kind disk" in kinds.todo
     there = [({"instance": f"{host}:9100", "device": "sda"}, 1.0) for host in ("web1", "web8", "web9")]

@@ -58,8 +58,10 @@ def test_a_failed_receiver_is_retried_and_the_others_are_not(settled: Warehouse,
     assert "error=500" in lines[0] and "onnection error" in lines[1] and "SECRET" not in first.output
     assert len(failing.taken) == 1 + notify.RETRIES
     (_, message), _ = well.taken
-    assert message["title"] == "drivetail: 2 new alerts"
-    assert [line.split(":")[0] for line in message["message"].splitlines()] == ["d15", "v1"]
+    assert message["title"] == "d15 3.2x and 1 more (drivetail)"
+    lines = message["message"].splitlines()
+    assert [line.split(":")[0] for line in lines] == ["d15", "Its ticket", "v1", "Its ticket"]
+    assert lines[1] == "Its ticket: `drivetail decide d15 replace --ticket-text`"
     assert message["type"] == "warning"
 
     failing.status = 200
@@ -81,6 +83,7 @@ def test_a_message_asks_for_one_drive_of_a_group_at_a_time(settled: Warehouse, w
     assert [line for line in message["message"].splitlines() if line.startswith("Wait")] == [
         "Wait before acting on it: d14 of RAID group g1 first: one drive at a time."
     ]
+    assert [part.split()[0] for part in message["message"].split("`drivetail decide ")[1:]] == ["d14", "v1"]
 
 
 def test_a_silent_host_is_reported_once_until_another_of_its_drives_stops(settled: Warehouse, well: Webhook) -> None:
@@ -92,7 +95,7 @@ def test_a_silent_host_is_reported_once_until_another_of_its_drives_stops(settle
     name_receivers(settled, well=f"json://127.0.0.1:{well.server_port}/")
     assert notified() == "well: 2 new alerts, 1 silent host\n"
     message = well.taken[1][1]
-    assert message["title"] == "drivetail: 1 host silent"
+    assert message["title"] == "g2: 1 of 7 drives silent (drivetail)"
     assert message["message"] == "1 of 7 drives of RAID group g2 has sent nothing for 29 h: s1"
     assert notified() == "well: no new alert\n"
     assert notified("is_silent = true, silent_for_hours = 3") == "well: no new alert, 1 silent host\n"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from drivetail.ask.ticket import ticket
+from drivetail.ask.ticket import ticket, to_find
 
 DRIVE: dict[str, Any] = {
     **dict.fromkeys(("site", "enclosure", "slot", "vendor", "capacity_bytes", "left_at")),
@@ -31,10 +31,22 @@ DRIVE: dict[str, Any] = {
             ["ceph osd safe-to-destroy osd.3 osd.15", "ceph osd purge 15"],
         ),
         ({"enclosure": "e1", "slot": "7"}, ("g", "raid6"), ["sg_ses --index=7 --set=ident", "which that is, is not known"]),
+        ({"device": None, "slot": "7"}, ("g", "raid6"), ["storcli /cX/eY/s7 start locate", "X and Y, not known here"]),
+        (
+            {"is_group_guessed": True},
+            ("g", None),
+            [
+                "lsblk -o NAME,TYPE,FSTYPE,MOUNTPOINTS /dev/sdk",
+                "pvmove /dev/sdk",
+                "vgreduce VG /dev/sdk",
+                "lvconvert --repair VG/LV",
+                "umount",
+            ],
+        ),
         ({"device": None}, ("g", None), ["its label must say ZQ17", "no device or slot of it is known"]),
         ({"device": "a;b"}, ("n1 md 1", None), ["smartctl -i /dev/'a;b'", "mdadm --detail /dev/'md 1'"]),
     ],
-    ids=["md", "md of a kind", "zfs", "ceph", "slot", "nothing known", "hostile"],
+    ids=["md", "md of a kind", "zfs", "ceph", "slot", "behind a controller", "no array known", "nothing known", "hostile"],
 )
 def test_a_ticket_has_the_commands_of_the_drives_system(drive: dict[str, Any], group: tuple[str, str | None], said: list[str]) -> None:
     name, level = group
@@ -44,6 +56,14 @@ def test_a_ticket_has_the_commands_of_the_drives_system(drive: dict[str, Any], g
     assert [words for words in said if words not in text] == []
     systems = [system for system in ("mdadm", "zpool", "ceph") if system in text]
     assert len(systems) == (name != "g")
+
+
+def test_a_message_says_how_to_find_a_drive_and_get_its_ticket() -> None:
+    ticket = "Its ticket: `drivetail decide ZQ17 replace --ticket-text`"
+    assert to_find(DRIVE) == f"Find it: `ledctl locate=/dev/sdk` on n1. {ticket}"
+    assert to_find({**DRIVE, "host": None, "device": "sdk, sdl"}) == f"Find it: `ledctl locate=/dev/sdk`. {ticket}"
+    assert to_find({**DRIVE, "device": None}) == ticket
+    assert "drivetail decide 'n1/a;b' replace" in to_find({**DRIVE, "drive_id": "n1/a;b"})
 
 
 def test_a_logical_volume_has_no_ticket() -> None:

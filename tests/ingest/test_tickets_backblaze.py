@@ -43,6 +43,9 @@ def test_a_tracker_may_name_its_columns_otherwise(warehouse: Warehouse) -> None:
     ]  # fmt: skip
     (file,) = warehouse.land("tickets", {"b.csv": "name,when\nx,y\n"}).files
     assert file.status == "unreadable" and "required column" in (file.note or "")
+    (file,) = warehouse.land("tickets", {"c.csv": "drive,created_at,event\nx,y,z\n"}).files
+    assert (file.note or "").startswith("required column drive_id (or serial_number or serial or disk_id) is missing; ")
+    assert (file.note or "").endswith("found drive, created_at, event; rename drive to drive_id?")
 
 
 def day(of: str, *drives: str, failed: str = "", hours: int = 48) -> str:

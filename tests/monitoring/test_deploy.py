@@ -34,7 +34,8 @@ SERIES = {
     'rows_rejected_total{source="bundle",record_kind="drive_hours"}': ("0+9x120", "0+11x120"),
     'tail_ratio{kind="disk"}': ("0.02x120", "0.02x60 0.08x60"),
     'tail_samples{kind="disk"}': ("40x120", "40x120"),
-    'slow_alert{reason="acute",subject_type="drive",subject_id="d1",raid_group_id="g1"}': ("_x120", "1x120"),
+    'slow_alert{host="web2",device="sdd",reason="acute",subject_type="drive",subject_id="d1"}': ("_x120", "1x120"),
+    'slow_alert_ratio{host="web2",device="sdd",reason="acute",subject_type="drive",subject_id="d1"}': ("_x120", "5.06x120"),
     f'candidate_own_tail_seconds{{{D1},decision="replace"}}': ("277560x120", "_x120"),
     'candidate_own_tail_seconds{drive_id="d1",verdict="watch",decision=""}': ("277560x120", "_x120"),
     f'candidate_own_tail_seconds{{host="web2",device="sdd",{D1},decision=""}}': ("_x120", "277560x120"),
@@ -58,8 +59,8 @@ FIRES: dict[str, tuple[str, str, dict[str, str]]] = {
     "DrivetailTailRate": ("7h30m", "8% of the RAID-hours of disks had a slow drive, twice the usual", {"kind": "disk"}),
     "DrivetailSlow": (
         "1h",
-        "drive d1 has become slow (acute)",
-        {"reason": "acute", "subject_type": "drive", "subject_id": "d1", "raid_group_id": "g1"},
+        "web2 sdd drive d1 has become slow (5.1x, acute)",
+        {"host": "web2", "device": "sdd", "reason": "acute", "subject_type": "drive", "subject_id": "d1"},
     ),
     "DrivetailReplace": (
         "2h",
@@ -68,6 +69,17 @@ FIRES: dict[str, tuple[str, str, dict[str, str]]] = {
     ),
 }
 """When each alert fires, its summary, and its labels beside instance and severity."""
+OTHER_SUBJECTS = {
+    (("reason", "together"), ("subject_type", "host"), ("subject_id", "web2")): "host web2 has become slow (together)",
+    (
+        ("host", "web2"),
+        ("raid_group_name", "web2 md0"),
+        ("reason", "whole_group"),
+        ("subject_type", "raid_group"),
+        ("subject_id", "69c8:86ae"),
+    ): "RAID group web2 md0 has become slow (whole_group)",
+}
+"""Labels of an alert that states no factor, and its summary."""
 NOT_YET = {"DrivetailUnusable": "10m", "DrivetailProblem": "55m", "DrivetailBuildSlow": "1h55m", "DrivetailQuarantine": "10m"}
 ABSENT = "DrivetailMetricsAbsent"
 
@@ -109,6 +121,11 @@ def test_the_alerts_fire_when_they_should(tmp_path: Path) -> None:
                 *(fires(name, at, summary, instance="w", **labels) for name, (at, summary, labels) in FIRES.items()),
                 *(silent(name, at) for name, at in NOT_YET.items()),
             ],
+        ),
+        *(
+            ([{"series": f"drivetail_slow_alert{{{labels}}}", "values": "1x24"}], [fires("DrivetailSlow", "1h", summary, **dict(given))])
+            for given, summary in OTHER_SUBJECTS.items()
+            for labels in [",".join(f'{name}="{value}"' for name, value in given)]
         ),
         (
             [{"series": 'drivetail_written_timestamp_seconds{instance="w"}', "values": "0+300x12 stale"}],

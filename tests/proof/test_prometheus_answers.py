@@ -8,16 +8,20 @@ nanoseconds cut off in the making add 0.0005 us. So a direction's latency is off
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
 import polars as pl
 import pytest
+from click.testing import CliRunner
 
+from drivetail.cli import main
 from engine.build import build
 from engine.warehouse import Warehouse
 from ingest import ingest, list_deliveries
@@ -27,7 +31,8 @@ from ingest.sources.prometheus.doctor import diagnose
 from ingest.sources.prometheus.pull import Selection
 from ingest.sources.prometheus.text import Labels
 from simulate import simulate
-from tests.proof.prometheus_fleet import prometheus, write_openmetrics
+from tests.ingest.prometheus_server import counted_drives
+from tests.proof.prometheus_fleet import HOUR, prometheus, write_openmetrics
 from tests.proof.support import SHARED, asked_soundly
 
 START = datetime(2026, 1, 5)
@@ -115,7 +120,7 @@ def states(findings: list[Finding]) -> dict[str, str]:
 def test_the_doctor_finds_the_data_of_the_server(day: tuple[Path, str]) -> None:
     _, url = day
     now = START + timedelta(hours=30)
-    found = diagnose(url, Selection(), 3, now)
+    found = diagnose(url, Selection(), 3, now, replace_days=5)
     assert states(found) == {
         "server": OK,
         "counters": OK,
@@ -128,7 +133,13 @@ def test_the_doctor_finds_the_data_of_the_server(day: tuple[Path, str]) -> None:
     }
     said = {finding.check: finding.said for finding in found}
     assert "drives on 2 hosts" in said["hosts"]
-    assert "every 900 s" in said["scrapes"] and "--from 2026-01-05" in said["history"]
+    assert "every 900 s" in said["scrapes"]
+    (history,) = (finding for finding in found if finding.check == "history")
+    assert (
+        history.first_hour_utc == START
+        and "1 day, to 2026-01-05 00:00 UTC" in history.said
+        and "replace needs slow hours on 5 days" in history.said
+    )
     assert states(diagnose(url, Selection(), 30, now))["peers"] == MISSING
 
 
@@ -150,6 +161,30 @@ def test_the_doctor_says_what_is_missing(day: tuple[Path, str], selection: Selec
 def test_the_doctor_asks_later_than_the_data(day: tuple[Path, str]) -> None:
     (missing,) = (finding for finding in diagnose(day[1], Selection(), 3, START + timedelta(days=40)) if finding.state == MISSING)
     assert missing.said == "no node_disk_reads_completed_total"
+
+
+@pytest.mark.parametrize("days", [0.3, 10])
+def test_the_doctors_last_line_pulls_all_there_is(days: float, tmp_path: Path) -> None:
+    """Three drives, and a server that was down in the hours of 8 days ago."""
+    now = int(time.time()) // 300 * 300
+    begins = now // HOUR * HOUR - int(days * 24) * HOUR
+    gap = range(now - 8 * 24 * HOUR - 3 * HOUR, now - 8 * 24 * HOUR + HOUR)
+    for day in range(begins // 86_400, now // 86_400 + 1):
+        with (tmp_path / f"{day}.om").open("w") as out:
+            for key, samples in sorted(counted_drives(begins, now, every=300).items()):
+                given = dict(key)
+                metric, shown = given.pop("__name__"), ",".join(f'{name}="{value}"' for name, value in given.items())
+                of_day = [(value, at) for at, value in samples if at // 86_400 == day and at not in gap]
+                out.writelines(f"{metric}{{{shown}}} {value} {at:.0f}\n" for value, at in of_day)
+            out.write("# EOF\n")
+    with prometheus(tmp_path) as url:
+        arguments = ["prometheus", url, "--match", 'job="node"', "-w", str(tmp_path / "warehouse")]
+        done = CliRunner().invoke(main, ["doctor", *arguments])
+        assert done.exit_code == 0, done.output
+        line = done.output.splitlines()[-1]
+        assert line.startswith(f"Next: drivetail ingest prometheus {url} --match 'job=\"node\"' --warehouse ")
+        assert CliRunner().invoke(main, shlex.split(line)[2:]).exit_code == 0
+    assert landed(tmp_path / "warehouse")["hour_utc"].min() == datetime.fromtimestamp(begins, UTC).replace(tzinfo=None)
 
 
 @pytest.mark.soak

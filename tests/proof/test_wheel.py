@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -12,7 +15,7 @@ from shutil import which
 
 import pytest
 
-from tests.proof.support import compile_models, refusing
+from tests.proof.support import refusing
 
 ROOT = Path(__file__).resolve().parents[2]
 UV = which(str(ROOT / ".uv" / "bin" / "uv")) or which("uv")
@@ -56,9 +59,13 @@ class Installed:
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     root = tmp_path_factory.mktemp("wheel")
-    compile_models()
-    assert run(sys.executable, "-m", "workbench.man", cwd=ROOT).returncode == 0
-    uv("build", "--quiet", "--wheel", "--out-dir", root / "dist")
+    checkout = root / "checkout"
+    tracked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, tracked.split("\0")):
+        (checkout / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, checkout / name)
+    # nothing is compiled there: a build of its own does all that `make wheel` does
+    uv("build", "--quiet", "--wheel", "--out-dir", root / "dist", checkout)
     (wheel,) = (root / "dist").glob("*.whl")
     locked = root / "locked.txt"
     locked.write_text(uv("export", "--quiet", "--frozen", "--no-emit-project", "--no-dev", "--no-hashes"))
@@ -130,6 +137,38 @@ def test_a_command_without_its_extra_names_it(installed: Installed) -> None:
     )
     code, output = installed.drivetail("ingest", "bundle", "bundle", "--gate", "-w", "gated")
     assert code == 1 and len(output.splitlines()) == 1 and "install drivetail[gate]" in output, output
+    for said in (output, installed.drivetail("serve")[1]):
+        (command,) = re.findall(r"`uv (pip install .*)`", said)
+        assert installed.wheel.as_uri() in command
+        assert uv(*shlex.split(command), "--dry-run") == ""
+
+
+def test_the_commands_of_the_page_on_installing_work(installed: Installed, tmp_path: Path) -> None:
+    """Each in a folder of its own, in the place of /opt, /srv and /etc. Commands that need root are left out, but for
+    the drivetail command after `runuser`.
+    """
+    page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    lines = [line.partition("   ")[0] for block in re.findall(r"```text\n(.*?)```", page, re.DOTALL) for line in block.splitlines()]
+    (tmp_path / "dist").mkdir()
+    shutil.copy(installed.wheel, tmp_path / "dist")
+    (tmp_path / "etc/systemd/system").mkdir(parents=True)
+    done = []
+    for line in lines:
+        here = re.sub(r"(?<=[ /@\"])/(opt|srv|etc)/|^/(opt)/", lambda found: f"{tmp_path}/{found[1] or found[2]}/", line)
+        here = (
+            here.replace("/usr/bin/python3", sys.executable)
+            .replace("runuser -u drivetail -- ", "")
+            .replace("install -d -o drivetail", "mkdir -p")
+        )
+        here = re.sub("^uv ", f"{UV} ", here)
+        if here.split()[0] not in ("make", "useradd", "systemctl", "journalctl"):
+            shell = run("bash", "-c", here, cwd=tmp_path)
+            assert shell.returncode == 0, f"{line}: {shell.stderr}"
+            done.append(line.split()[0])
+    assert done == ["uv", "uv", "/opt/drivetail/bin/drivetail", "install", "runuser", "cp"]
+    assert (tmp_path / "srv/warehouse/drivetail.toml").is_file()
+    (service,) = (tmp_path / "etc/systemd/system").glob("*.service")
+    assert all(f"{place}\n" in f"{service.read_text()}\n" for place in ("User=drivetail", "DRIVETAIL_WAREHOUSE=/srv/warehouse"))
 
 
 @pytest.mark.soak

@@ -7,6 +7,7 @@ import shlex
 import shutil
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -67,9 +68,11 @@ def test_the_commands_on_a_fleet_write_a_report(tmp_path: Path, monkeypatch: pyt
     commands = plain_commands()
     assert [command.split()[1] for command in commands] == ["doctor", "ingest", "build", "report"]
     now = time.time() // 60 * 60
+    begins = datetime.fromtimestamp(now - 26 * 3600, UTC)
     with serving(Server(counted_drives(now - 26 * 3600, now))) as server:
         for command in commands[1:]:
-            run(Warehouse(tmp_path / "warehouse"), command.replace("http://prometheus:9090", server.url))
+            there = re.sub(r"--from \S+", f"--from {begins:%Y-%m-%dT%H}", command.replace("http://prometheus:9090", server.url))
+            run(Warehouse(tmp_path / "warehouse"), there)
     assert list((tmp_path / "warehouse").rglob("*.html")) or list(tmp_path.glob("*.html"))
 
 

@@ -1,10 +1,11 @@
-"""Metrics of drives that a Prometheus server has and lacks, found in a dozen small queries before the first pull."""
+"""Metrics of drives that a Prometheus server has and lacks, found in a few dozen small queries before the first pull."""
 
 from __future__ import annotations
 
 import json
 import re
-from datetime import UTC, datetime, timedelta
+import time
+from datetime import UTC, datetime
 
 import polars as pl
 
@@ -22,13 +23,19 @@ from ingest.contract.findings import (
     some_of,
 )
 from ingest.reading.devices import drive_of, is_hidden_path
-from ingest.sources.prometheus.client import Client, PrometheusError
+from ingest.sources.prometheus.client import Client, PrometheusError, TooMuch
 from ingest.sources.prometheus.paths import contradictions, naming_of
 from ingest.sources.prometheus.pull import LOOKBACK_SECONDS, READS, Selection, quoted
 from ingest.sources.prometheus.readings import COUNTERS, METRIC, NEEDED, READING, named_hosts
 from ingest.sources.prometheus.text import INFO, MEMBER, OLD, located_by
 
-DAYS_ASKED = (1, 7, 30, 90, 365)
+PROBES = 24
+"""Hours that one question about the history looks at."""
+DOUBLINGS = 9
+"""The last day is asked for, the day before, the two before those, ..., the 256 before those."""
+REACH_SECONDS = 60
+"""Time after which the beginning of the samples is no longer looked for."""
+CHRONIC_DAYS = 28
 
 
 def diagnose(
@@ -38,11 +45,12 @@ def diagnose(
     now: datetime | None = None,
     inventory: Inventory | None = None,
     controllers: str = "",
+    replace_days: int = 0,
 ) -> list[Finding]:
     """Findings on a server, in the order in which they matter; the first that is missing may leave the rest unasked.
 
     inventory: what other sources have delivered on its drives. controllers: regular expression of the models, in lower case, of logical
-    drives of RAID controllers.
+    drives of RAID controllers. replace_days: days with slow hours that a verdict of replace needs.
     """
     now = now or datetime.now(UTC).replace(tzinfo=None)
     try:
@@ -61,7 +69,7 @@ def diagnose(
         found += doctor.hosts()
         if any(finding.state == MISSING for finding in found):
             return found
-        found += [*doctor.silent(), *doctor.interval(), *doctor.reach(), *doctor.serials(), *doctor.groups(least_drives)]
+        found += [*doctor.silent(), *doctor.interval(), *doctor.reach(replace_days), *doctor.serials(), *doctor.groups(least_drives)]
         found += [*doctor.kinds(), *doctor.hidden(controllers)]
     except PrometheusError as error:
         found.append(Finding("answers", MISSING, str(error)))
@@ -200,18 +208,53 @@ class _Doctor:
         span = f"{seconds:.0f} s" if slowest < 1.5 * seconds else f"{seconds:.0f} to {slowest:.0f} s"
         return [Finding("scrapes", OK, f"a scrape every {span} in the last hour")]
 
-    def reach(self) -> list[Finding]:
-        back = [days for days in DAYS_ASKED if self.vector(f"count({self.selection.of([READS])})", self.now - days * 86_400)]
-        first = self.now - max(back, default=0) * 86_400
-        if not back:
-            said = "no counters of a day ago"
-            return [Finding("history", WEAK, said, "pull what there is, then every hour; is --storage.tsdb.retention.time long enough?")]
-        since = datetime.fromtimestamp(0, UTC).replace(tzinfo=None) + timedelta(seconds=first)
-        said = f"counters go back {count_of(max(back), 'day')} at least: --from {since:%Y-%m-%d}"
-        if max(back) < 30:
-            todo = "a drive is called chronic over four weeks; pull again before the server deletes the samples"
-            return [Finding("history", WEAK, said, todo)]
-        return [Finding("history", OK, said)]
+    def reach(self, replace_days: int) -> list[Finding]:
+        hours, is_least = self.hours_back()
+        if hours is None:
+            return [Finding("history", WEAK, "no counters of a full hour", "pull once there are, then every hour")]
+        first = datetime.fromtimestamp((self.now // 3600 - hours) * 3600, UTC).replace(tzinfo=None)
+        days = hours // 24
+        span = count_of(days, "day") if days else count_of(hours, "hour")
+        said = f"counters go back {span}{' at least' if is_least else ''}, to {first:%Y-%m-%d %H}:00 UTC"
+        if days >= CHRONIC_DAYS:
+            return [Finding("history", OK, said, first_hour_utc=first)]
+        needs = [f"a drive is called chronic over {CHRONIC_DAYS} days"]
+        if days < replace_days:
+            needs.append(f"a verdict of replace needs slow hours on {replace_days} days, or nearly all hours of three")
+        todo = "pull all of it, then every hour, before the server deletes it (--storage.tsdb.retention.time)"
+        return [Finding("history", WEAK, "; ".join([said, *needs]), todo, first)]
+
+    def hours_back(self) -> tuple[int | None, bool]:
+        """How many hours counters go back, and whether there may be more. Ever longer spans are asked, for there may be gaps, then the
+        oldest ever finer.
+        """
+        until = time.monotonic() + REACH_SECONDS
+        known, step, is_least = None, 1, False
+        try:
+            for doubling in range(DOUBLINGS + 1):
+                newest, oldest = (PROBES << doubling) // 2 if doubling else 1, PROBES << doubling
+                width = max(1, newest // PROBES)
+                if time.monotonic() > until:
+                    return known, True
+                if (found := self.oldest_of(oldest, newest, width)) is not None:
+                    known, is_least = found, oldest == PROBES << DOUBLINGS and found == oldest
+                    step = width if found < oldest else oldest // PROBES
+            while known is not None and step > 1 and not is_least:
+                if time.monotonic() > until:
+                    return known, True
+                oldest, step = known + step, -(-step // PROBES)
+                known = self.oldest_of(oldest, known, step) or known
+        except TooMuch:
+            is_least = True
+        return known, is_least
+
+    def oldest_of(self, oldest: int, newest: int, step: int) -> int | None:
+        """The oldest hour with counters, of every `step`-th from `oldest` hours back on."""
+        query = f"count(count_over_time({self.selection.of([READS])}[3599s]))"
+        # asked a second before the hour ends: a scrape at a full hour is of the next
+        start, end = ((self.now // 3600 - hours + 1) * 3600 - 1 for hours in (oldest, newest))
+        points = [int(at) for one in self.client.query_range(query, start, end, step * 3600) for at, _ in one.points]
+        return oldest - (min(points) - start) // 3600 if points else None
 
     def serials(self) -> list[Finding]:
         infos = [labels for labels, _ in self.vector(self.selection.of([INFO]))]
@@ -254,6 +297,12 @@ class _Doctor:
     def groups(self, least_drives: int) -> list[Finding]:
         labels, names = self.selection.labels, self.names
         members = {(one.get(labels.host), drive_of(one.get("device", ""))): one.get("uuid") or one.get("md", "") for one in self.members}
+        # an array by its host and its name there: nobody knows it by its UUID
+        called = {
+            one["uuid"]: f"{names.get(one.get(labels.host, ''), '')} {one['md']}".strip()
+            for one in self.members
+            if one.get("uuid") and one.get("md")
+        }
         groups: dict[str, set[tuple[str, str]]] = {}
         guessed = 0
         for drive, (host, device) in zip(self.drives, self.places, strict=True):
@@ -261,4 +310,4 @@ class _Doctor:
             group = self.inventory.group_of(self.infos.get((host, device)), f"{names[host]}/{device}", named=group)
             guessed += group is None
             groups.setdefault(host if group is None else group, set()).add((host, device))
-        return group_findings({group: len(drives) for group, drives in groups.items()}, guessed, least_drives)
+        return group_findings({called.get(group, group): len(drives) for group, drives in groups.items()}, guessed, least_drives)

@@ -100,7 +100,12 @@ worded as (
             when not is_watched then ' It is watched from {{ var("candidate_watch_hours") }} on.'
             when is_shared then ' Its cost counts once most of its slow hours are its own.'
             when not is_enough
-                then ' Not yet: it must cost more than ' || {{ rounded_text(var('replace_evidence_cost_ratio') ~ ' * cost_tail_hours', 1) }} || '.'
+                then ' Not yet: it must cost more than ' || {{ rounded_text(var('replace_evidence_cost_ratio') ~ ' * cost_tail_hours', 1) }}
+                    || case
+                        when observed_days_28d < {{ var('replace_evidence_days') }} then ', and there is only ' || {{ counted_noun('observed_days_28d', 'day') }} || ' of data'
+                        else ''
+                    end
+                    || '.'
             when has_unlike_peers
                 then ' Not yet: its RAID group is a guess, all drives of its host, and most of them do not share its load: say with `drivetail map` which are one array.'
             when not is_recent then ' Not yet: it must be slow in the last {{ var("replace_evidence_recent_days") }} days (last on '

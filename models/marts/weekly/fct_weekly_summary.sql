@@ -107,44 +107,6 @@ totals as (
     group by week_utc
 ),
 
-slowest as (
-    select
-        cast(date_trunc('week', hour_utc) as timestamp) as week_utc,
-        kind,
-        slowest_drive_id as drive_id,
-        count(*) as tail_hours
-    from {{ ref('fct_raid_hours') }}
-    where is_tail_hour
-    group by cast(date_trunc('week', hour_utc) as timestamp), kind, slowest_drive_id
-),
-
-all_slowest as (
-    select * from slowest
-    union all
-    select week_utc, 'all' as kind, drive_id, sum(tail_hours) as tail_hours
-    from slowest
-    group by week_utc, drive_id
-),
-
-cumulated as (
-    select
-        week_utc, kind,
-        cast(row_number() over (partition by week_utc, kind order by tail_hours desc, drive_id asc) as bigint) as drive_rank,
-        sum(tail_hours) over (
-            partition by week_utc, kind order by tail_hours desc, drive_id asc rows between unbounded preceding and current row
-        ) as cumulative_tail_hours,
-        sum(tail_hours) over (partition by week_utc, kind) as all_tail_hours
-    from all_slowest
-),
-
-halves as (
-    -- the first rank at which the drives before and at it reach half of all tail hours
-    select week_utc, kind, min(drive_rank) as half_tail_drive_count
-    from cumulated
-    where 2 * cumulative_tail_hours >= all_tail_hours
-    group by week_utc, kind
-),
-
 baselines as (
     select
         totals.week_utc, totals.kind,
@@ -166,14 +128,12 @@ rated as (
         totals.*,
         cast(totals.slow_drive_hours as double) / nullif(totals.drive_hours, 0) as slow_drive_hour_ratio,
         cast(totals.tail_hours as double) / nullif(totals.raid_hours, 0) as tail_hour_ratio,
-        coalesce(halves.half_tail_drive_count, 0) as half_tail_drive_count,
         baselines.baseline_week_count, baselines.baseline_slow_drive_hours, baselines.baseline_drive_hours,
         cast(baselines.baseline_slow_drive_hours as double) / nullif(baselines.baseline_drive_hours, 0) as baseline_slow_drive_hour_ratio,
         baselines.baseline_tail_hours, baselines.baseline_raid_hours,
         cast(baselines.baseline_tail_hours as double) / nullif(baselines.baseline_raid_hours, 0) as baseline_tail_hour_ratio
     from totals
     inner join baselines on totals.week_utc = baselines.week_utc and totals.kind = baselines.kind
-    left join halves on totals.week_utc = halves.week_utc and totals.kind = halves.kind
 )
 
 select
