@@ -213,11 +213,12 @@ class _Member:
 def unpack(archive: Path, into: Path, recognise: Recognise) -> list[tuple[Path, str]]:
     """Unpack what the source recognises; returns (file on disk, member name).
 
-    Raises: UnreadableFile for an archive that is broken, holds a member that leaves it (absolute path, `..`), a link or
-    a device, or unpacks to more than `limits.MAX_EXPANSION` times its size. Then nothing of it is taken.
+    Raises: UnreadableFile for an archive that is broken, holds a member that leaves it (absolute path, `..`), a link, a
+    device or one name twice, or unpacks to more than `limits.MAX_EXPANSION` times its size. Then nothing of it is taken.
     """
     limit = unpacked_limit(archive)
     taken: list[tuple[Path, str]] = []
+    names: set[str] = set()
     try:
         with _members(archive, limit) as members:
             total = 0
@@ -230,7 +231,10 @@ def unpack(archive: Path, into: Path, recognise: Recognise) -> list[tuple[Path, 
                     continue
                 if recognise(PurePosixPath(file_name(member.name)), PurePosixPath(archive.as_posix()) / relative) is None:
                     continue
-                # numbered folders: two members of one name, or names that differ by case only, do not meet on disk
+                if file_name(relative) in names:
+                    raise UnreadableFile(f"archive member {str(relative)!r} is there twice; pack each file once. Nothing was taken from it")
+                names.add(file_name(relative))
+                # numbered folders: names that differ by case only do not meet on disk
                 target = into / str(count) / _short(relative.name)
                 target.parent.mkdir(parents=True)
                 with member.open() as source, target.open("wb") as sink:

@@ -418,6 +418,20 @@ def test_archive_members_that_leave_it_are_refused(name: str, suffix: str, tmp_p
     assert not (tmp_path / "drives.csv").exists()
 
 
+@pytest.mark.parametrize("again", ["week/drive_hours.csv", "./week/drive_hours.csv", "week//drive_hours.csv"])
+@pytest.mark.parametrize("name", ["a.zip", "a.tar"])
+def test_an_archive_with_a_name_twice_is_refused(name: str, again: str, tmp_path: Path, warehouse: Warehouse) -> None:
+    path = packed(tmp_path / name, {"week/drive_hours.csv": csv_text(GOOD_ROW).encode(), "week/drives.csv": b"drive_id\n"}, compression="")
+    if name == "a.zip":
+        with zipfile.ZipFile(path, "a") as archive:
+            archive.writestr(again, csv_text(GOOD_ROW))
+    else:
+        with tarfile.open(path, "a") as tar:
+            tar.addfile(tarfile.TarInfo(again))
+    (file,) = warehouse.land("bundle", path).files
+    assert file.status == "unreadable" and "'week/drive_hours.csv' is there twice; pack each file once" in str(file.note)
+
+
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE])
 def test_links_and_devices_in_an_archive_are_refused(kind: bytes, tmp_path: Path, warehouse: Warehouse) -> None:
     summary = warehouse.land("bundle", packed(tmp_path / "a.tgz", {}, {"drives.csv": kind}))
