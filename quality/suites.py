@@ -20,6 +20,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import LazyLoader, find_spec, module_from_spec
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import polars as pl
@@ -100,9 +101,20 @@ def _import_when_used(package: str, name: str) -> None:
         setattr(import_module(package), name, module)
 
 
-@cache
+_LOADING = Lock()
+
+
 def great_expectations() -> Any:
-    """Great Expectations, silent: imported when first needed, because that takes seconds; without telemetry or progress bars."""
+    """Great Expectations, silent: imported when first needed, because that takes seconds; without telemetry or progress bars.
+
+    By one thread at a time: an import hides packages from all of them.
+    """
+    with _LOADING:
+        return _loaded()
+
+
+@cache
+def _loaded() -> Any:
     os.environ["GX_ANALYTICS_ENABLED"] = "false"
     try:
         _import_when_used("scipy", "stats")  # two thirds of a second, for expectations that few suites have

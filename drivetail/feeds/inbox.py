@@ -71,7 +71,7 @@ def list_entries(warehouse: Warehouse, settings: Settings, *, until: datetime | 
     """
     now = now or utc_now()
     known = _known(warehouse)
-    decided = {held.number for held in list_quarantine(warehouse.root) if held.decision is not None}
+    decided = _decided(warehouse)
     entries: list[Entry] = []
     for inbox in settings.inboxes:
         try:
@@ -106,8 +106,7 @@ def _entry(inbox: Inbox, path: Path, known: Known, decided: set[int], until: dat
     first, last = (None, None) if inbox.source == COLLECTED else hours_of_name(file_name(path.relative_to(inbox.folder)))
     outcome = _ended(known, name, signature)
     if outcome is not None:
-        then = Outcome.of(outcome)
-        state = FAILED if then.needs_somebody and not then.is_decided(decided) else DONE
+        state = FAILED if Outcome.of(outcome).after(decided).needs_somebody else DONE
     elif abs(now - changed_at) < timedelta(minutes=inbox.settle_minutes):  # a clock that is ahead must not keep an entry for ever
         state = SETTLING
     elif until is not None and first is not None and first >= until:
@@ -257,7 +256,7 @@ def land(
         signature, _ = _sign(entry)  # before it is read: what changes meanwhile is new again
         then = _ended(_known(warehouse) if known is None else known, path, signature)
         if then is not None:
-            return Outcome.of(then)
+            return Outcome.of(then).after(_decided(warehouse))
     warehouse.note("land", inbox=name, path=str(path))
     at = datetime.now(UTC).isoformat(timespec="seconds")
     about: dict[str, Any] = {"at": at, "inbox": name, "path": str(path), "signature": signature}
@@ -310,6 +309,11 @@ def deal(entries: Sequence[Entry], hands: int) -> list[list[Entry]]:
     there, missing = apart(entries)
     size = -(-len(there) // hands) or 1
     return [*(there[at : at + size] for at in range(0, len(there), size)), *([entry] for entry in missing)]
+
+
+def _decided(warehouse: Warehouse) -> set[int]:
+    """Numbers of the quarantined deliveries that somebody has decided on."""
+    return {held.number for held in list_quarantine(warehouse.root) if held.decision is not None}
 
 
 def _known(warehouse: Warehouse) -> Known:

@@ -7,7 +7,7 @@ read, a line says that its landing has begun: one that is followed by no other m
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from engine.warehouse import Warehouse
@@ -66,9 +66,9 @@ class Outcome:
         counts = f"{human(self.rows_delivered)} rows in, {human(self.rows_accepted)} accepted"
         return in_sight(self.message or f"{self.path}: {self.outcome}, {counts}")
 
-    def is_decided(self, decided: Collection[int]) -> bool:
-        """Whether all it needed was a decision on quarantined deliveries, and that is made: `decided` are their numbers."""
-        return self.outcome == HELD and set(self.held) <= set(decided)
+    def after(self, decided: Collection[int]) -> Outcome:
+        """The outcome once the quarantined deliveries of these numbers are decided: one that needed no more than that needs nobody."""
+        return replace(self, outcome=NOTHING_NEW, held=(), message="") if self.outcome == HELD and set(self.held) <= set(decided) else self
 
 
 def register(warehouse: Warehouse) -> Register:

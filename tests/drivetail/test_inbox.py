@@ -102,6 +102,9 @@ def test_an_entry_is_dealt_with_when_every_part_in_quarantine_is_decided(site):
         for name in ("record.json", "decision.json"):
             (folder / name).write_text("{}")
         assert list(states(site).values()) == [state]
+        # as a task that was cleared asks
+        (outcome,) = land_each(site[0], site[1], [("fleet", str(site[2] / "web1.20260105T102000Z"))])
+        assert outcome.needs_somebody == (state == FAILED)
 
 
 def test_collected_entries_wait_for_no_hour(site):

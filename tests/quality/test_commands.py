@@ -86,6 +86,17 @@ def test_a_wrong_suite_lands_nothing(warehouse: Warehouse) -> None:
     assert list_deliveries(warehouse.path) == []
 
 
+def test_gates_that_start_together_load_great_expectations_once() -> None:
+    program = (
+        "import threading\nfrom quality.suites import great_expectations\nstart, found = threading.Barrier(3), []\n"
+        "def load():\n    start.wait()\n    found.append(great_expectations()[0])\n"
+        "threads = [threading.Thread(target=load) for _ in range(3)]\n"
+        "[each.start() for each in threads]; [each.join() for each in threads]\nassert len(found) == 3, found\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
+
+
 def test_a_plain_ingest_does_not_load_great_expectations() -> None:
     names = "[name for name in sys.modules if name.startswith(('great_ex', 'quality'))]"
     loaded = f"import sys, drivetail.cli, drivetail.ask.status, ingest; print({names})"
