@@ -11,6 +11,10 @@ import json
 import os
 import re
 import shutil
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +28,9 @@ from engine.warehouse import PROJECT, Warehouse
 from ingest.raw.durable import replace_file
 
 TODO = "correct or remove it, then run `drivetail build`"
+
+MOST_SECONDS = 30.0
+"""All custom models of a build together may take this long: alerts wait for them."""
 
 
 def custom_folder() -> Path:
@@ -87,24 +94,35 @@ def _compiled(warehouse: Warehouse, executor: Executor, digest: str, own: dict[s
     finally:
         shutil.rmtree(folder / "project", ignore_errors=True)
     nodes = [node for node in nodes_of(manifest) if node.path.startswith(f"{CUSTOM}/")]
+    for hooked in _with_hooks(manifest):
+        next(node for node in nodes if node.name == hooked).meta["hooks"] = True
     names = {node.relation for node in nodes}
     tests = [test for test in tests_of(manifest) if names & set(test.nodes)]
     replace_file(kept, json.dumps({"key": key, "nodes": [asdict(node) for node in nodes], "tests": [asdict(test) for test in tests]}))
     return nodes, tests
 
 
+def _with_hooks(manifest: Any) -> list[str]:
+    """Names of the custom models that ask for statements before or after their own, which no build runs."""
+    models = (node for node in manifest.nodes.values() if node.resource_type == "model")
+    own = (node for node in models if node.original_file_path.startswith(f"{CUSTOM}/"))
+    return [node.alias for node in own if node.config.pre_hook or node.config.post_hook]
+
+
 def _build(executor: Executor, nodes: list[Node], tests: list[Test], made: CustomModels) -> None:
     executor.connection.execute("create schema if not exists custom")
     left_out: set[str] = set()
+    deadline = time.monotonic() + MOST_SECONDS
     names = {node.relation for node in nodes}
     for node in nodes:
         path = custom_folder() / Path(node.path).relative_to(CUSTOM)
         why = None
         if left_out & set(node.parents):
             why = "skipped, because what it reads failed"
-        else:
+        elif (why := _fault(node)) is None:
             try:
-                executor.make([node])
+                with _within(deadline, executor.connection):
+                    executor.make([node])
             except (ModelError, duckdb.Error) as error:
                 why = _with_paths(str(error))
         if why is not None:
@@ -116,12 +134,47 @@ def _build(executor: Executor, nodes: list[Node], tests: list[Test], made: Custo
             read = names & set(test.nodes)
             if node.relation in read and read <= {each.relation for each in made.built}:
                 try:
-                    executor.run_test(test)
+                    with _within(deadline, executor.connection):
+                        executor.run_test(test)
                 except ModelError as error:
                     why = _with_paths(str(error))
                     stated = custom_folder() / Path(test.path).relative_to(CUSTOM)
                     made.failures.append(f"{stated}: test {test.name} failed: {why}; {TODO}")
                     left_out.add(node.relation)
+
+
+def _fault(node: Node) -> str | None:
+    """Why a model is not even tried. What else DuckDB would take, such as a second statement, could change the tables of the project."""
+    if node.meta:
+        return f"{', '.join(sorted(node.meta))}: of the project's own models; remove it from config and meta"
+    if node.is_python:
+        return None
+    try:
+        statements = duckdb.extract_statements(node.sql)
+    except duckdb.Error:  # DuckDB names the place when it is made
+        return None
+    kinds = [each.type.name.lower().replace("_", " ") for each in statements]
+    return None if kinds == ["select"] else f"a model is one select; this is {', '.join(kinds) or 'nothing'}"
+
+
+@contextmanager
+def _within(deadline: float, connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Interrupt a statement at the deadline. Raises: ModelError that says so."""
+    too_long = f"the custom models of a build may take {MOST_SECONDS:.0f} s together: make it quicker, or ask it with `drivetail sql`"
+    left = deadline - time.monotonic()
+    if left <= 0:  # an interrupt before a statement begins is lost
+        raise ModelError(too_long)
+    timer = threading.Timer(left, connection.interrupt)
+    timer.start()
+    try:
+        yield
+    except (ModelError, duckdb.Error) as error:
+        if time.monotonic() < deadline:
+            raise
+        raise ModelError(too_long) from error
+    finally:
+        timer.cancel()
+        timer.join()
 
 
 def _with_paths(message: str) -> str:

@@ -48,6 +48,10 @@ def test_custom_models_are_published_and_their_errors_are_reported(copied: Wareh
     (custom / "after_bad.sql").write_text("select * from {{ ref('bad') }}")
     (custom / "doubled.sql").write_text("select 1 as x union all select 1")
     (custom / "doubled.yml").write_text("models: [{name: doubled, columns: [{name: x, data_tests: [unique]}]}]")
+    (custom / "two.sql").write_text("select 1 as x; drop schema intermediate cascade")
+    (custom / "pragma.sql").write_text("-- the first line\npragma database_size")
+    (custom / "hooked.sql").write_text("{{ config(post_hook='drop table marts.dim_drives') }} select 1 as x")
+    (custom / "own.sql").write_text("{{ config(meta={'parts_by': 'x'}) }} select 1 as x")
     (custom / "namesake.sql").write_text("{{ config(materialized='table', alias='dim_drives') }} select 1 as x")
     said = built(copied)
     marts = count(copied, "marts.fct_drive_slowness")
@@ -58,9 +62,13 @@ def test_custom_models_are_published_and_their_errors_are_reported(copied: Wareh
     assert count(copied, "custom.doubled").split() == ["n", "2"]
     assert f"{custom}/bad.sql: custom model bad is not published" in said and "no_such_column" in said
     assert f"{custom}/after_bad.sql: custom model after_bad is not published: skipped" in said
+    assert f"{custom}/two.sql: custom model two is not published: a model is one select; this is select, drop" in said
+    assert f"{custom}/pragma.sql: custom model pragma is not published: a model is one select; this is pragma" in said
+    assert f"{custom}/hooked.sql: custom model hooked is not published: hooks: of the project's own models" in said
+    assert f"{custom}/own.sql: custom model own is not published: parts_by: of the project's own models" in said
     assert f"{custom}/doubled.yml: test unique_doubled_x failed" in said
     assert "correct or remove it, then run `drivetail build`" in said
-    assert sum(str(custom) in problem for problem in problems(copied)) == 3
+    assert sum(str(custom) in problem for problem in problems(copied)) == 7
     assert "custom model bad is not published" in built(copied)  # nothing is new, the error is still there
 
     (custom / "wrong.sql").write_text("select {{ from")
@@ -69,7 +77,7 @@ def test_custom_models_are_published_and_their_errors_are_reported(copied: Wareh
     assert count(copied, "marts.fct_drive_slowness") == marts
     assert "custom.slow" not in count(copied, "custom.slow") or "does not exist" in count(copied, "custom.slow")
 
-    for name in ("bad.sql", "after_bad.sql", "doubled.sql", "doubled.yml", "wrong.sql"):
+    for name in ("two.sql", "pragma.sql", "hooked.sql", "own.sql", "bad.sql", "after_bad.sql", "doubled.sql", "doubled.yml", "wrong.sql"):
         (custom / name).unlink()
     built(copied)
     assert count(copied, "custom.slow") == marts
@@ -88,3 +96,16 @@ def test_a_reference_to_a_missing_model_stops_only_custom_models(copied: Warehou
     said = built(copied)
     assert f"{custom}/lost.sql" in said and "no_such_model" in said
     assert count(copied, "marts.dim_drives")
+
+
+def test_models_that_do_not_end_hold_up_no_publication(copied: Warehouse, custom: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.custom.MOST_SECONDS", 2.0)
+    endless = "select count(*) as n from range(10000000) as a (x), range(10000000) as b (y) where x <> y"
+    (custom / "endless.sql").write_text(f"{{{{ config(materialized='table') }}}} {endless}")
+    (custom / "tested.sql").write_text("select * from range(10000000) as a (x), range(10000000) as b (y) where x <> y")
+    (custom / "tested.yml").write_text("models: [{name: tested, columns: [{name: x, data_tests: [unique]}]}]")
+    said = built(copied)
+    assert f"{custom}/endless.sql: custom model endless is not published: the custom models of a build may take 2 s together" in said
+    assert count(copied, "marts.dim_drives")
+    (custom / "endless.sql").unlink()
+    assert f"{custom}/tested.yml: test unique_tested_x failed: the custom models of a build may take 2 s together" in built(copied)
