@@ -180,7 +180,7 @@ def confirm(warehouse: Warehouse, drive: str, is_print: bool, devices: tuple[str
     drivetail ingest confirm confirm-S1.txt       what that command wrote; then: drivetail build
     """
     from drivetail.ask.probes import newest_probes
-    from drivetail.host.confirm import ConfirmError, command, described, is_here, names_of, plan, run
+    from drivetail.host.confirm import ConfirmError, command, described, is_here, plan, run
     from engine.build import build
     from engine.read import publication_of
     from ingest import ingest as land
@@ -201,7 +201,7 @@ def confirm(warehouse: Warehouse, drive: str, is_print: bool, devices: tuple[str
             return
         with TemporaryDirectory() as scratch:
             out = Path(scratch, probe.file)
-            run(probe, names_of(warehouse), out)
+            run(probe, out)
             summary = land("confirm", [out], warehouse.root)
     except ConfirmError as error:
         raise Failure(str(error)) from error

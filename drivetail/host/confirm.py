@@ -14,7 +14,7 @@ import socket
 import stat
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
@@ -25,7 +25,6 @@ from drivetail.ask.explain.question import known_drive
 from drivetail.host.reader import RANDOM_BYTES, SEQUENTIAL_BYTES
 from engine.read import QueryError, Row, fetch, publication_of
 from engine.warehouse import Warehouse
-from ingest.reading.devices import kernel_name
 from report.words import counted_noun, named_drive
 
 PEERS = 2
@@ -44,11 +43,12 @@ class ConfirmError(RuntimeError):
 
 @dataclass(frozen=True)
 class Probed:
-    """A drive of a probe, the suspect first, and the path that reads it."""
+    """A drive of a probe, the suspect first, and the path that reads it. names: other serial numbers that an operator gave it."""
 
     drive_id: str
     host: str | None
     path: str
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -79,10 +79,13 @@ def plan(warehouse: Warehouse, drive: str, given: Mapping[str, str], seconds: in
         if suspect["is_logical"]:
             raise QueryError(f"{named_drive(suspect)}: is a logical volume; the controller behind it has the drives")
         peers = [known_drive(connection, each) for each in named if each != suspect["drive_id"]] or _peers(connection, suspect)
-    if not peers:
-        found = f"{named_drive(suspect)}: no healthy peer of its RAID group with a known device is on its host"
-        raise QueryError(f"{found}; name two: --device DRIVE=/dev/NAME")
-    drives = tuple(Probed(row["drive_id"], row["host"], named.get(row["drive_id"]) or _path(row)) for row in (suspect, *peers))
+        if not peers:
+            found = f"{named_drive(suspect)}: no healthy peer of its RAID group with a known device is on its host"
+            raise QueryError(f"{found}; name two: --device DRIVE=/dev/NAME")
+        drives = tuple(
+            Probed(row["drive_id"], row["host"], named.get(row["drive_id"]) or _path(row), _names(connection, row))
+            for row in (suspect, *peers)
+        )
     if len({each.path for each in drives}) < len(drives):
         raise QueryError(f"{', '.join(each.path for each in drives)}: one path is given twice; a drive is no peer of itself")
     return Probe(drives, READS_PER_SECOND.get(suspect["kind"], FEWEST_READS_PER_SECOND), seconds)
@@ -109,11 +112,23 @@ def _path(row: Row) -> str:
     return f"/dev/{row['device'].split(', ')[0]}"
 
 
+def _names(connection: duckdb.DuckDBPyConnection, row: Row) -> tuple[str, ...]:
+    """Serial numbers that an operator says are the drive's."""
+    names = "select distinct alias from intermediate.int_names where drive_id = ? and alias not like '%/%' and alias not like 'wwn:%'"
+    return tuple(found["alias"] for found in fetch(connection, names, [row["drive_id"]]))
+
+
 def is_here(probe: Probe) -> bool:
     """Whether the suspect's host is this one, by its name with or without a domain."""
     host = probe.drives[0].host
     return host is not None and host.partition(".")[0] == socket.gethostname().partition(".")[0]
 
+
+CHECK = (
+    'is() { now=$(echo $(lsblk -dno SERIAL "$1")); case "|$2|" in *"|$now|"*) ;; '
+    '*) echo "$1 is now ${now:-without a serial number}, not ${2%%|*}: nothing was read" >&2; exit 1 ;; esac; }'
+)
+"""Shell function that ends the commands unless a device is the drive: names of devices change at a boot."""
 
 # The command ------------------------------------------------------------------------------------------------------
 
@@ -127,11 +142,14 @@ def script(probe: Probe, *, is_own: bool = False) -> str:
     files = [{"name": each.path, "serial": each.drive_id} for each in probe.drives if _is_file(each.path)]
     if devices and files:
         raise ConfirmError("give devices or plain files, not both: they are read by different ways")
-    listed = f"lsblk -dJ -o NAME,SERIAL {' '.join(quote(each.path) for each in devices)}"
+    known = [
+        f"is {quote(each.path)} {quote('|'.join(' '.join(name.split()) for name in (each.drive_id, *each.names)))}" for each in devices
+    ]
+    listed = f"{'; '.join([CHECK, *known])}; lsblk -dJ -o NAME,SERIAL {' '.join(quote(each.path) for each in devices)}"
     if files:
         listed = f"echo {quote(json.dumps({'blockdevices': files}))}"
     seconds, rate = max(1, probe.seconds // SLICES), probe.reads_per_second
-    first = f"date '+TS %s' && {listed}"
+    first = f'date "+TS %s"; {listed}'
     if is_own:
         paths = " ".join(quote(each.path) for each in probe.drives)
         return f"{first} && {quote(sys.executable)} -P -m drivetail.host.reader {SLICES} {seconds} {rate} {paths}"
@@ -159,20 +177,16 @@ def _is_file(path: str) -> bool:
 # Running it here --------------------------------------------------------------------------------------------------
 
 
-def run(probe: Probe, names: Mapping[str, str], out: Path) -> None:
-    """Run a probe here and write what it says to a file, once every device is the drive that the warehouse thinks it is.
-
-    names: drives by other serial numbers that they bear. Raises: ConfirmError.
-    """
+def run(probe: Probe, out: Path) -> None:
+    """Run a probe here and write what it says to a file. Raises: ConfirmError."""
     for each in probe.drives:
         refuse_unreadable(each.path)
-    refuse_others(probe.drives, names)
     with out.open("w", encoding="utf-8") as file:
         commands = script(probe, is_own=shutil.which("fio") is None)
         done = subprocess.run(["sh", "-c", commands], stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.PIPE, check=False)
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines() or [f"exit code {done.returncode}"]
-        raise ConfirmError(f"the probe failed: {said[-1]}")
+        raise ConfirmError(f"the probe ended: {said[-1]}")
 
 
 def refuse_unreadable(path: str) -> None:
@@ -185,32 +199,6 @@ def refuse_unreadable(path: str) -> None:
         raise ConfirmError(f"{path}: is no block device; name the device: --device DRIVE=/dev/NAME")
     if not os.access(path, os.R_OK):
         raise ConfirmError(f"{path}: no permission to read it; run it as root, or as a member of the group that owns it")
-
-
-def refuse_others(drives: Sequence[Probed], names: Mapping[str, str]) -> None:
-    """Raises: ConfirmError where a device bears another serial number than the warehouse has for it, or none."""
-    paths = [each.path for each in drives if not _is_file(each.path)]
-    if not paths:
-        return
-    try:
-        listed = subprocess.run(["lsblk", "-dJ", "-o", "NAME,SERIAL", *paths], capture_output=True, text=True, check=True).stdout
-        serials = {kernel_name(each["name"]): (each["serial"] or "").strip() for each in json.loads(listed)["blockdevices"]}
-    except (OSError, subprocess.CalledProcessError, ValueError, KeyError) as error:
-        raise ConfirmError(f"lsblk does not say which drives {', '.join(paths)} are ({error}); nothing was read") from error
-    for each in drives:
-        device = kernel_name(each.path)
-        serial = serials.get(device, "")
-        if names.get(serial, serial) != each.drive_id:
-            now = f"is now {serial}" if serial else "says no serial number"
-            todo = "nothing was read. `drivetail ingest collected` brings the devices of its host up to date, --device names another"
-            raise ConfirmError(f"{device} {now}, not {each.drive_id}; {todo}")
-
-
-def names_of(warehouse: Warehouse) -> dict[str, str]:
-    """Serial numbers that an operator says are another one's -> that one."""
-    with publication_of(warehouse) as connection:
-        rows = fetch(connection, "select alias, drive_id from intermediate.int_names where drive_id is not null order by to_utc")
-    return {row["alias"]: row["drive_id"] for row in rows}
 
 
 def described(probe: Probe) -> str:

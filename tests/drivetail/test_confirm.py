@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from drivetail.host import confirm
-from drivetail.host.confirm import ConfirmError, Probe, Probed, refuse_others, refuse_unreadable, script
+from drivetail.host.confirm import ConfirmError, Probe, Probed, refuse_unreadable, script
 from engine.build import build
 from engine.warehouse import Warehouse
 from ingest import ingest
@@ -110,7 +110,7 @@ def test_a_probe_is_planned_from_inventory(fleet: Warehouse) -> None:
     done = drivetail("confirm", "web1/sda", "--print", "-w", fleet.root)
     outer = shlex.split(done.stdout)
     assert outer[:3] == ["sudo", "sh", "-c"] and outer[4:] == [">", "confirm-S1.txt"]
-    assert "lsblk -dJ -o NAME,SERIAL /dev/sda /dev/sdc /dev/sdd" in outer[3] and "--readonly" in outer[3]
+    assert "lsblk -dJ -o NAME,SERIAL /dev/sda /dev/sdc /dev/sdd &&" in outer[3] and "--readonly" in outer[3]
     jobs = re.findall(r"--name=(\w+) --filename=(\S+)", outer[3])
     assert jobs == [("suspect", "/dev/sda"), ("peer", "/dev/sdc"), ("peer", "/dev/sdd")]
     said = drivetail("confirm", "S1", "-w", fleet.root).stdout
@@ -122,16 +122,22 @@ def test_a_probe_is_planned_from_inventory(fleet: Warehouse) -> None:
 
 
 def test_a_device_that_is_another_drive_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    listed = {"blockdevices": [{"name": "sda", "serial": "ZN9902 "}, {"name": "sdb", "serial": "S2"}, {"name": "sdc", "serial": None}]}
-    (tmp_path / "lsblk").write_text(f"#!/bin/sh\ncat <<'END'\n{json.dumps(listed)}\nEND\n")
+    (tmp_path / "lsblk").write_text('#!/bin/sh\ncase "$*" in "-dno SERIAL /dev/sda") echo " ZN9902 " ;; *sdb) echo "S  2" ;; esac\n')
     (tmp_path / "lsblk").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    refuse_others([Probed("S2", "web1", "/dev/sdb")], {})
-    refuse_others([Probed("S1", "web1", "/dev/sda")], {"ZN9902": "S1"})  # an operator's word
-    with pytest.raises(ConfirmError, match=r"sda is now ZN9902, not S1; nothing was read"):
-        refuse_others([Probed("S2", "web1", "/dev/sdb"), Probed("S1", "web1", "/dev/sda")], {})
-    with pytest.raises(ConfirmError, match="sdc says no serial number, not S3"):
-        refuse_others([Probed("S3", "web1", "/dev/sdc")], {})
+    (tmp_path / "fio").write_text('#!/bin/sh\necho \'{"fio version": "none"}\'\n')
+    (tmp_path / "fio").chmod(0o755)
+
+    def said(*drives: Probed) -> str:
+        done = subprocess.run(["sh", "-c", script(Probe(drives, 50, 6))], capture_output=True, text=True, check=False)
+        assert (done.returncode == 0) == ("fio version" in done.stdout) == (not done.stderr)
+        return done.stderr.strip()
+
+    second = Probed("S 2", "web1", "/dev/sdb")
+    assert said(second) == said(second, Probed("S1", "web1", "/dev/sda", ("ZN9902",))) == ""  # an operator's word
+    assert said(second, Probed("S1", "web1", "/dev/sda")) == "/dev/sda is now ZN9902, not S1: nothing was read"
+    assert said(Probed("S3", "web1", "/dev/sdc"), second) == "/dev/sdc is now without a serial number, not S3: nothing was read"
+    assert said(Probed("$(id)", "web1", "/dev/sdc; id")) == "/dev/sdc; id is now without a serial number, not $(id): nothing was read"
 
 
 def test_a_path_that_may_not_be_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
