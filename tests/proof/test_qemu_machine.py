@@ -237,7 +237,7 @@ def test_the_script_for_node_exporter_says_what_the_collector_says(host: str, ho
 
 
 @pytest.mark.needs("fio")
-def test_what_is_printed_confirms_and_replaces_the_drive(hosts: Path, tmp_path: Path) -> None:
+def test_printed_commands_confirm_and_replace_the_drive(hosts: Path, tmp_path: Path) -> None:
     """Found by its hour; confirmed by the printed command; out and in by the commands of its ticket; then its decision closes."""
     warehouse, serials = tmp_path / "warehouse", [f"SER{number:04}" for number in range(6)]
     initramfs, images = hosts.parent / "initramfs", hosts.parent / "held"

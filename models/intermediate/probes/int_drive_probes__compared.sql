@@ -64,7 +64,8 @@ errors as (
 
 widths as (
     select
-        *,
+        tested.*,
+        thresholds.mild_at as slow_from,
         case
             when own_slices < {{ fewest_slices }} or peer_slices < {{ fewest_slices }} then null
             when variance = 0 then 0
@@ -76,21 +77,23 @@ widths as (
             {{ satterthwaite('own_variance / own_slices', 'own_slices', 'peer_variance / peer_slices', 'nullif(peer_slices, 1)') }} as freedom
         from errors
     ) as tested
+    left join {{ ref('int_drives') }} as drives on tested.suspect_id = drives.drive_id
+    inner join {{ ref('int_thresholds') }} as thresholds on thresholds.kind = coalesce(drives.kind, 'unknown')
 ),
 
 judged as (
     select
         *,
         case
-            when log_ratio - half_width >= ln({{ var('chronic_slowdown') }}) then 'slow'
-            when log_ratio + half_width < ln({{ var('chronic_slowdown') }}) then 'not_slow'
+            when log_ratio - half_width >= ln(slow_from) then 'slow'
+            when log_ratio + half_width < ln(slow_from) then 'not_slow'
             else 'cannot_say'
         end as verdict
     from widths
 )
 
 select
-    suspect_id, probed_at, pattern, measure, verdict,
+    suspect_id, probed_at, pattern, measure, verdict, slow_from,
     cast(run_count as bigint) as run_count,
     cast(read_count as bigint) as read_count,
     exp(own_log) as latency_us,
@@ -101,6 +104,6 @@ select
     -- an interval is as wide as one over the root of the runs
     case
         when verdict = 'cannot_say'
-            then cast(ceil(run_count * (power(half_width / nullif(log_ratio - ln({{ var('chronic_slowdown') }}), 0), 2) - 1)) as bigint)
+            then cast(ceil(run_count * (power(half_width / nullif(log_ratio - ln(slow_from), 0), 2) - 1)) as bigint)
     end as more_runs
 from judged

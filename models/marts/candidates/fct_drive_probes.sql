@@ -35,7 +35,7 @@ worded as (
         probes.*,
         coalesce(ranked.verdict, 'cannot_say') as verdict,
         ranked.pattern, ranked.measure, ranked.run_count, ranked.read_count, ranked.latency_us, ranked.peer_latency_us, ranked.ratio,
-        ranked.ratio_low, ranked.ratio_high, ranked.more_runs,
+        ranked.ratio_low, ranked.ratio_high, ranked.more_runs, ranked.slow_from,
         case when ranked.measure = 'mean' then 'the mean' else ranked.measure end || ' of ' || ranked.pattern || ' reads ' || {{ times_text('ranked.ratio') }}
         || 'x its peers''' as found,
         ' (' || {{ times_text('ranked.ratio_low') }} || ' to ' || {{ times_text('ranked.ratio_high') }} || ')' as span
@@ -47,11 +47,13 @@ select
     suspect_id as drive_id, probed_at, verdict,
     case
         when verdict = 'slow' then 'slow by itself: ' || found || span
+        when verdict = 'not_slow' and ratio_low > 1
+            then 'slower by itself, but less than ' || {{ times_text('slow_from') }} || 'x: ' || found || span
         when verdict = 'not_slow' then 'not by itself: ' || found || span || '; look at controller, cable or load'
         when found is null then 'cannot say: no read of it or of its peers was answered'
         when span is null then 'cannot say: too few reads were answered (' || found || ')'
         when more_runs <= {{ most_runs }} then 'cannot say: ' || {{ counted_noun('more_runs', 'more run') }} || ' (' || found || ',' || replace(span, '(', '')
-        else 'cannot say: ' || found || span || ', too near to {{ var("chronic_slowdown") }}x'
+        else 'cannot say: ' || found || span || ', too near to ' || {{ times_text('slow_from') }} || 'x'
     end
     || case when failed_count > 0 then '; ' || {{ counted_noun('cast(failed_count as bigint)', 'read') }} || ' of it failed' else '' end
     || case
