@@ -1,5 +1,5 @@
-{#- probes of a suspect within these hours count together -#}
-{% set pooled_hours = 24 %}
+{#- probes of a suspect within these hours count together: what came before is of a state that somebody may have changed -#}
+{% set pooled_hours = 2 %}
 {#- of each sample: with fewer slices nothing is said -#}
 {% set fewest_slices = 3 %}
 {#- reads of every slice from which it carries a percentile: some of them lie above it -#}
