@@ -23,6 +23,7 @@ from console.measures import SHOWN, definitions, measured_sql
 from console.published import Published
 from drivetail.ask.explain.hour import hour_text
 from drivetail.ask.explain.question import known_drive, parse_hour
+from drivetail.ask.probes import newest_probes
 from drivetail.ask.ticket import ticket as ticket_of
 from drivetail.tell.alerts import OPEN, Alert, sentence
 from engine.read import QueryError, Row, not_asked
@@ -161,6 +162,8 @@ def drive(published: Published, query: Query) -> Page:
     called = groups[0]["name"] if groups else group
     todo = published.rows(f"select * from marts.drive_actions where drive_id = {this}")
     decided = published.rows(f"select * from marts.fct_drive_decisions where drive_id = {this} order by decision_seq desc limit 1")
+    with published.cursor() as cursor:
+        probe = newest_probes(cursor).get(id)
     answer = "Nothing to do: it is on no list."
     for row in todo:  # what was found stays beside what somebody decided
         action, why = ("action_undecided", "why_undecided") if row["decision"] else ("action", "why")
@@ -170,6 +173,8 @@ def drive(published: Published, query: Query) -> Page:
         said = "retracted the decision" if last["verdict"] == "retract" else f"decided {last['verdict']}"
         state = "" if last["verdict"] == "retract" else f" ({last['state']}{ticket})"
         answer += f" {last['decided_by']} {said} at {instant(last['decided_at'])} UTC{state}."
+    if probe:
+        answer += f" {probe}."
     facts = [
         fact("Host", host, "/host"), *([fact("Device", known["device"])] if known["device"] else []), fact("Slot", known["slot"]),
         fact("Enclosure", enclosure, "/enclosure", f"{host}/{enclosure}" if host else None),
@@ -190,7 +195,7 @@ def drive(published: Published, query: Query) -> Page:
     title = place(known) or id
     under = ", ".join(part for part in (id if title != id else "", known["model"], called) if part)
     blocks = blocks_of(published, "drive", {**words, "id": this, "hours": hours}, draws)
-    how = "" if known["left_at"] else ticket_of(known, todo, groups)
+    how = "" if known["left_at"] else ticket_of(known, todo, groups, probe)
     return Page(title, blocks, under=under, answer=answer, facts=facts, drive=id, ticket=how, span=span)
 
 

@@ -62,7 +62,7 @@ def columns(table: str, now: datetime) -> dict[str, Derived]:
         return (of.cast(pl.Int64) - since.cast(pl.Int64)) / 3.6e9
 
     at = pl.lit(now, pl.Datetime("us"))
-    instant = {**TIMED, "drive_events": "occurred_at"}.get(table)
+    instant = {**TIMED, "drive_events": "occurred_at", "drive_probes": "probed_at"}.get(table)
     made = {}
     if table in CONTRACT:
         made["sent_ahead_hours"] = Derived(hours(pl.col("collected_at"), at), "collected_at")

@@ -66,7 +66,7 @@ class Gate:
         now, self._source = self.now or utc_now(), landing.source
         history = History(landing.staged.deliveries, landing.source)
         report = Report(now)
-        for table in ("drives", "drive_aliases", "labels", "drive_events"):
+        for table in ("drives", "drive_aliases", "labels", "drive_probes", "drive_events"):
             rows = landing.records(table)
             if rows.height and not landing.is_rolled_up:  # else they are derived, not delivered
                 self._look(landing, table, "all", rows, {"known_drives": history.known_drives(now)}, report)
@@ -197,7 +197,8 @@ class Report:
             "drive_hours": "drive-hours of ", "drive_samples": "samples of ", "drive_health": "health of ",
             "drive_latencies": "latencies of ",
             "drive_events": "events, ", "drives": "inventory, ",
-            "drive_aliases": "names of drives, ", "labels": "labels, ", "ingested_files": "files, ",
+            "drive_aliases": "names of drives, ", "labels": "labels, ", "drive_probes": "probes, ",
+            "ingested_files": "files, ",
         }  # fmt: skip
 
     def add(self, findings: list[Finding], batch: str) -> None:

@@ -25,6 +25,7 @@ PACKAGES = {
     "prometheus-node-exporter": "prometheus-node-exporter",
     "promtool": "prometheus",
     "sadf": "sysstat",
+    "strace": "strace",
     "systemd-analyze": "systemd",
 }
 """Debian's package for each."""

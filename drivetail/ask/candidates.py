@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from drivetail.ask.probes import newest_probes
 from drivetail.console import Columns, known, table
 from engine.read import QueryError, Row, fetch, publication_of
 from engine.warehouse import Warehouse
@@ -14,16 +15,19 @@ from report.words import NO_BACKTEST, counted_noun, named_drive, place
 
 
 def list_candidates(warehouse: Warehouse, *, is_all: bool = False) -> list[Row]:
-    """Rows of marts.replacement_candidates, what to do first on top; is_all: also those to leave.
+    """Rows of marts.replacement_candidates, what to do first on top, each with `probe`, what its newest one showed; is_all: also those to
+    leave.
 
     Raises: QueryError without a publication.
     """
     with publication_of(warehouse) as connection:
-        return fetch(
+        rows = fetch(
             connection,
             "select * from marts.replacement_candidates where verdict <> 'leave' or $is_all order by candidate_rank",
             {"is_all": is_all},
         )
+        probes = newest_probes(connection)
+    return [{**row, "probe": probes.get(row["drive_id"])} for row in rows]
 
 
 def list_history(warehouse: Warehouse, drive: str) -> list[Row]:
@@ -70,7 +74,14 @@ def candidates_table(rows: Sequence[Row]) -> str:
     rows = [{**row, "where": place(row) or None} for row in rows]
     since = f"{max(row['boundary_utc'] for row in rows):%Y-%m-%d} 00:00 UTC"
     head = f"{counted_noun(len(rows), 'drive')}; what each cost in the 28 days to {since}, and what a swap costs, in tail hours"
-    return "\n".join([head, table(rows, known(rows, columns)), "Why", *(f"{named_drive(row)}: {row['verdict_reason']}" for row in rows)])
+    return "\n".join(
+        [
+            head,
+            table(rows, known(rows, columns)),
+            "Why",
+            *(" ".join(filter(None, (f"{named_drive(row)}: {row['verdict_reason']}", row["probe"]))) for row in rows),
+        ]
+    )
 
 
 def history_table(rows: Sequence[Row]) -> str:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from shlex import quote
 
+from drivetail.ask.probes import newest_probes
 from drivetail.console import facts
 from engine.read import QueryError, Row, fetch, publication_of
 from engine.warehouse import Warehouse
@@ -23,17 +24,21 @@ def ticket_text(warehouse: Warehouse, drives: Sequence[str]) -> str:
 
     texts = []
     with publication_of(warehouse) as connection:
+        probes = newest_probes(connection)
         for row in [known_drive(connection, drive) for drive in drives]:
             if row["left_at"]:
                 raise QueryError(f"{named_drive(row)}: it has gone already; there is nothing to replace")
             todo = fetch(connection, "select * from marts.drive_actions where drive_id = ?", [row["drive_id"]])
             group = fetch(connection, "select * from marts.dim_raid_groups where raid_group_id = ?", [row["current_raid_group_id"]])
-            texts.append(ticket(row, todo, group))
+            texts.append(ticket(row, todo, group, probes.get(row["drive_id"])))
     return "\n\n\n".join(texts)
 
 
-def ticket(row: Row, actions: Sequence[Row], groups: Sequence[Row]) -> str:
-    """The same of a row of marts.dim_drives, with those of marts.drive_actions and marts.dim_raid_groups of it, where there are any."""
+def ticket(row: Row, actions: Sequence[Row], groups: Sequence[Row], probe: str | None = None) -> str:
+    """The same of a row of marts.dim_drives, with those of marts.drive_actions and marts.dim_raid_groups of it, where there are any.
+
+    probe: what its newest probe showed.
+    """
     todo = actions[0] if actions else {"why_undecided": None, "why": "It is on no list of drivetail.", "since_utc": None}
     since = f" Slow since {to_minute(todo['since_utc'])} UTC." if todo["since_utc"] else ""
     size = row["capacity_bytes"] and f"{row['capacity_bytes'] / 10**12:.3g} TB"
@@ -54,6 +59,7 @@ def ticket(row: Row, actions: Sequence[Row], groups: Sequence[Row]) -> str:
             facts(described),
             "",
             f"Why: {todo['why_undecided'] or todo['why']}{since}",
+            *([probe] if probe else []),
             "",
             steps,
             SEEN,
@@ -65,7 +71,9 @@ LOGICAL = """\
 A RAID controller hides the drives behind it. Ask it which of them is slow, and have it replace that one:
 `storcli /cALL/eALL/sALL show all`, `perccli /cALL/eALL/sALL show all`, `ssacli ctrl all show config detail` or `arcconf getconfig 1 pd`."""
 
-SEEN = "drivetail closes the decision when it sees the new serial number. Nothing here has been run."
+SEEN = """\
+drivetail closes the decision when it sees the new serial number; `drivetail confirm` says whether the new drive is as fast as its peers.
+Nothing here has been run."""
 
 
 def to_find(row: Row) -> str:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 
-from drivetail.cli.options import FILE, INSTANT, Failure, format_option, not_blank, warehouse_option
-from drivetail.console import as_json, pass_on, say, say_rows
+from drivetail.cli.options import FILE, INSTANT, Failure, format_option, not_blank, say_ingested, warehouse_option
+from drivetail.console import as_json, pass_on, progress, say, say_rows
 from engine.warehouse import Warehouse
 from report.words import counted_noun
 
@@ -156,6 +157,63 @@ def decide(
 
 
 @click.command()
+@click.argument("drive")
+@click.option("--print", "is_print", is_flag=True, help="Print the command for the drive's host and run nothing.")
+@click.option(
+    "--device",
+    "devices",
+    multiple=True,
+    metavar="DRIVE=PATH",
+    help="Read DRIVE at PATH, here; of others than the suspect: these are its peers. A plain file stands for its drive.",
+)
+@click.option("--seconds", type=click.IntRange(6, 600), default=60, show_default=True, help="Seconds of each kind of reads.")
+@warehouse_option
+def confirm(warehouse: Warehouse, drive: str, is_print: bool, devices: tuple[str, ...], seconds: int) -> None:
+    """Test a suspect drive before it is pulled.
+
+    Reads it and two healthy peers of its RAID group at the same time, directly and slowly, and says whether it is slow by itself
+    (docs/sources/confirm.md). It never writes. On another machine than the drive's host it prints the command to run there.
+
+    \b
+    drivetail confirm web2/sdd                    two minutes; the result is on the drive's page and in its ticket
+    drivetail confirm web2/sdd --print            the command alone, of fio
+    drivetail ingest confirm confirm-S1.txt       what that command wrote; then: drivetail build
+    """
+    from drivetail.ask.probes import newest_probes
+    from drivetail.host.confirm import ConfirmError, command, described, is_here, plan, run
+    from engine.build import build
+    from engine.read import publication_of
+    from ingest import ingest as land
+
+    given = dict(each.rpartition("=")[::2] for each in devices)
+    if not all(name and path for name, path in given.items()):
+        raise click.UsageError("--device is DRIVE=PATH, such as web2/sdd=/dev/sdd")
+    try:
+        probe = plan(warehouse, drive, given, seconds)
+        if is_print:
+            pass_on(command(probe))
+            return
+        say(described(probe))
+        if not given and not is_here(probe):
+            host = probe.drives[0].host
+            say(f"{host or 'Its host, which no source names,'} is another machine. Run there:\n\n{command(probe)}\n\nand here:\n")
+            say(f"drivetail ingest confirm {probe.file} && drivetail build")
+            return
+        with TemporaryDirectory() as scratch:
+            out = Path(scratch, probe.file)
+            run(probe, out)
+            summary = land("confirm", [out], warehouse.root)
+    except ConfirmError as error:
+        raise Failure(str(error)) from error
+    say_ingested(warehouse, summary, is_gated=False)
+    with progress("Building") as advance:
+        build(warehouse, daily=False, on_progress=advance)
+    with publication_of(warehouse) as connection:
+        said = newest_probes(connection).get(probe.drives[0].drive_id)
+    say(said or f"{probe.drives[0].drive_id}: nothing of the probe was kept; `drivetail status` says what was rejected")
+
+
+@click.command()
 @click.option("--pending", "is_pending", is_flag=True, help="Show only replacements that are not done yet.")
 @click.option("--all", "is_all", is_flag=True, help="Include decisions that a later one has superseded.")
 @format_option("How to print them; csv and json hold every column, for a ticket system.")
@@ -206,4 +264,4 @@ def metrics(warehouse: Warehouse, out: Path | None) -> None:
     say(f"Metrics: {write_metrics(warehouse, out)}")
 
 
-COMMANDS = (alerts, decide, decisions, metrics)
+COMMANDS = (alerts, confirm, decide, decisions, metrics)

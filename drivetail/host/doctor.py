@@ -22,7 +22,8 @@ from ingest.contract.findings import MISSING, OK, WEAK, Finding, Inventory, grou
 from ingest.sources.prometheus import selection_of
 from ingest.sources.prometheus.doctor import diagnose
 
-KINDS = {"drives": "inventory", "drive_aliases": "names of devices", "drive_events": "events", "drive_health": "health", "labels": "labels"}
+KINDS = {"drives": "inventory", "drive_aliases": "names of devices", "drive_events": "events", "drive_health": "health", "labels": "labels",
+         "drive_probes": "probes"}  # fmt: skip
 LEAST_DRIVES = 3
 """Drives without which a RAID-hour has no median (`min_reporting_drives` of the models)."""
 

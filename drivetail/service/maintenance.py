@@ -54,7 +54,7 @@ REBUILT = ("int_raid_hours", "int_drive_hours")
 
 LINKED = (
     "retired_drive_hours",
-    *(f"{state}{kind}" for kind in ("drives", "drive_aliases", "drive_events", "labels") for state in ("", "retired_")),
+    *(f"{state}{kind}" for kind in ("drives", "drive_aliases", "drive_events", "labels", "drive_probes") for state in ("", "retired_")),
 )
 
 

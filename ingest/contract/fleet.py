@@ -102,6 +102,25 @@ CONTRACT: dict[str, dict[str, pl.DataType]] = {
         "labelled_by": TEXT,
         "collected_at": TIME,
     },
+    # reads of one kind of a drive in a slice of a probe of `suspect_id`; `other_ios`: I/Os of others on it meanwhile
+    "drive_probes": {
+        "probed_at": TIME,
+        "suspect_id": TEXT,
+        "drive_id": TEXT,
+        "slice_no": COUNT,
+        "pattern": TEXT,
+        "read_count": COUNT,
+        "failed_count": COUNT,
+        "seconds": REAL,
+        "mean_us": REAL,
+        "p50_us": REAL,
+        "p90_us": REAL,
+        "p95_us": REAL,
+        "p99_us": REAL,
+        "other_ios": COUNT,
+        "read_by": TEXT,
+        "collected_at": TIME,
+    },
 }
 # a drive over a part of an hour: the columns of a drive-hour but those per block
 CONTRACT["drive_samples"] = {
@@ -120,6 +139,7 @@ KEY: dict[str, tuple[str, ...]] = {
     "drive_latencies": ("drive_id", "hour_utc", "upper_us"),
     "drive_aliases": ("alias", "valid_from"),
     "labels": ("drive_id",),
+    "drive_probes": ("drive_id", "probed_at", "suspect_id", "pattern", "slice_no"),
 }
 
 LONGEST_NAME_BYTES = 500
@@ -181,7 +201,7 @@ IDENTITY: dict[str, dict[str, pl.DataType]] = {
     "drive_samples": {**_SEEN, "is_group_guessed": FLAG},
     "drives": {**_SEEN, "is_group_guessed": FLAG, "array_name": TEXT},
     **dict.fromkeys(("drive_events", "drive_health"), _SEEN),
-    **{kind: {"source": TEXT} for kind in ("drive_aliases", "labels")},
+    **{kind: {"source": TEXT} for kind in ("drive_aliases", "labels", "drive_probes")},
 }
 
 # Records that lost a conflict: their key, of drive-hours the RAID group too, and where they came from.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 RECORD_KINDS = ("drive_hours", "drive_events", "drives", "drive_health")
-COUNTED_KINDS = (*RECORD_KINDS, "drive_aliases", "labels")
-"""Record kinds of deliveries: the kinds of the bundle, the names under which hosts know drives, labels of drives."""
+COUNTED_KINDS = (*RECORD_KINDS, "drive_aliases", "labels", "drive_probes")
+"""Record kinds of deliveries: the kinds of the bundle, the names under which hosts know drives, labels and probes of drives."""
 RAW_KINDS = (*COUNTED_KINDS, "drive_samples", "drive_latencies")
 """Record kinds of raw: those, samples within an hour with `--resolution` (docs/decisions/0010), and histograms of latencies."""
 MEASURED_KINDS = ("drive_hours", "drive_samples")
@@ -16,6 +16,8 @@ TIMED = {"drive_hours": "hour_utc", "drive_samples": "from_utc", "drive_health":
 
 DRIVE_KINDS = ("disk", "ssd")
 VERDICTS = ("slow", "healthy")
+PATTERNS = ("random", "sequential")
+"""Kinds of reads of a probe (`drivetail confirm`)."""
 ROLES = ("data", "parity_p", "parity_q", "spare")
 EVENT_TYPES = (
     "unplug",

@@ -82,6 +82,7 @@ _TABLE = (
     Source("mapping", "an operator's own list of drives (`drivetail map`)"),
     Source("tickets", "CSV files of drive trouble tickets"),
     Source("labels", "drives that a person found slow or healthy, to score detectors"),
+    Source("confirm", "probes of suspect drives: what the command that `drivetail confirm` prints wrote"),
     Source("backblaze", "the public daily CSVs of drive stats: inventory, age, and proxies of events", known_by=1),
     Source(
         "fio",

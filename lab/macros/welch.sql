@@ -12,11 +12,6 @@ case
 end
 {%- endmacro %}
 
-{#- The same of any two means, by the variances of the means. -#}
-{% macro satterthwaite(variance_a, n_a, variance_b, n_b) -%}
-power({{ variance_a }} + {{ variance_b }}, 2) / (power({{ variance_a }}, 2) / ({{ n_a }} - 1) + power({{ variance_b }}, 2) / ({{ n_b }} - 1))
-{%- endmacro %}
-
 {#- Standard error of the difference of their means with one variance for both. -#}
 {% macro pooled_error(a, b) -%}
 case

@@ -5,13 +5,13 @@ Jobs of one name and group run at the same time (numjobs without group_reporting
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from ingest.reading.fio import completion_latencies, ios, latencies, number
 from ingest.reading.text import utf8
 from lab.contract import NO_RESULT, UNREADABLE, Refused
 from lab.tools.bench import BENCH_RESULTS, Result, results
@@ -65,37 +65,28 @@ def _concurrent(jobs: list[Any], reading: Reading) -> dict[tuple[str, Any], list
 
 
 def _with_ios(part: Any) -> dict[str, Any] | None:
-    return part if isinstance(part, dict) and _ios(part) else None
-
-
-def _ios(part: dict[str, Any]) -> float:
-    """I/Os that were done; fio counts syncs as those of their latency (`total_ios` is 0 in some versions)."""
-    latency = part.get("lat_ns")
-    counted = _number(latency.get("N")) if isinstance(latency, dict) else None
-    return _number(part.get("total_ios")) or counted or 0.0
+    return part if isinstance(part, dict) and ios(part) else None
 
 
 def _figures(parts: list[dict[str, Any]]) -> Iterator[Figure]:
     """Test, value, unit and 99.9th percentile of one direction of jobs that ran together."""
     for test, values, unit in (
-        ("bw", [_bytes_per_s(part) for part in parts], "B/s"), ("iops", [_number(part.get("iops")) for part in parts], "ops/s"),
+        ("bw", [_bytes_per_s(part) for part in parts], "B/s"), ("iops", [number(part.get("iops")) for part in parts], "ops/s"),
     ):  # fmt: skip
         known = [value for value in values if value is not None]
         if known:
             yield test, sum(known), unit, None
-    # fio 2 gives microseconds, and says so by leaving out _ns
-    blocks = [(part["clat_ns"], 1e-3) if isinstance(part.get("clat_ns"), dict) else (part.get("clat"), 1.0) for part in parts]
-    for test, value, unit, p999 in _of_latencies(_latencies([(part, *block) for part, block in zip(parts, blocks, strict=True)])):
+    for test, value, unit, p999 in _of_latencies(_latencies([(part, completion_latencies(part)) for part in parts])):
         yield f"clat_{test}", value, unit, p999
 
 
 def _sync_figures(parts: list[dict[str, Any]]) -> Iterator[Figure]:
-    for test, value, unit, p999 in _of_latencies(_latencies([(part, part.get("lat_ns"), 1e-3) for part in parts])):
+    for test, value, unit, p999 in _of_latencies(_latencies([(part, latencies(part.get("lat_ns"), 1e-3)) for part in parts])):
         yield f"lat_{test}", value, unit, p999
 
 
-def _of_latencies(latencies: list[float | None]) -> Iterator[Figure]:
-    mean, p99, p999 = latencies
+def _of_latencies(found: list[float | None]) -> Iterator[Figure]:
+    mean, p99, p999 = found
     if mean is not None:
         yield "mean", mean, "us", None
     if p99 is not None:
@@ -103,24 +94,13 @@ def _of_latencies(latencies: list[float | None]) -> Iterator[Figure]:
 
 
 def _bytes_per_s(part: dict[str, Any]) -> float | None:
-    bytes_per_s, kib_per_s = _number(part.get("bw_bytes")), _number(part.get("bw"))
+    bytes_per_s, kib_per_s = number(part.get("bw_bytes")), number(part.get("bw"))
     return bytes_per_s if bytes_per_s is not None or kib_per_s is None else kib_per_s * 1024
 
 
-def _latencies(parts: list[tuple[dict[str, Any], Any, float]]) -> list[float | None]:
-    """Mean, 99th and 99.9th percentile (microseconds) of jobs that ran together.
-
-    parts: figures, their latencies, microseconds of the unit.
-    """
-    said = []
-    for part, block, in_us in parts:
-        if isinstance(block, dict):
-            percentiles = block.get("percentile")
-            said.append((_ios(part), {**(percentiles if isinstance(percentiles, dict) else {}), **block}, in_us))
-    return [
-        _weighed([(value * in_us, ios) for ios, values, in_us in said if (value := _number(values.get(name))) is not None])
-        for name in ("mean", P99, P999)
-    ]
+def _latencies(parts: list[tuple[dict[str, Any], dict[str, float]]]) -> list[float | None]:
+    """Mean, 99th and 99.9th percentile (microseconds) of jobs that ran together, each with its latencies."""
+    return [_weighed([(of[name], ios(part)) for part, of in parts if name in of]) for name in ("mean", P99, P999)]
 
 
 def _weighed(values: list[tuple[float, float]]) -> float | None:
@@ -128,13 +108,3 @@ def _weighed(values: list[tuple[float, float]]) -> float | None:
     if len(values) < 2:
         return values[0][0] if values else None
     return sum(value * ios for value, ios in values) / sum(ios for _, ios in values)
-
-
-def _number(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if math.isfinite(number) and number >= 0 else None

@@ -36,7 +36,7 @@ def test_counts_are_over_the_warehouse_and_add_up(status: Status, published: Pub
     assert {name: landed[name] for name in hours} == hours
     total = status.landed["rows"]
     assert total["delivered"] == total["accepted"] + total["rejected"] + total["duplicate"] + total["superseded"] == delivered + 19 + 4
-    none = dict.fromkeys(("drive_health", "drive_aliases", "labels"), 0)
+    none = dict.fromkeys(("drive_health", "drive_aliases", "labels", "drive_probes"), 0)
     assert status.landed["stored_rows"] == {"drive_hours": delivered - 3, "drive_events": 4, "drives": 19, **none}
     assert status.landed["files"] == {"landed": 4, "unreadable": 1}
     as_judged = asked(published.warehouse.published, "select sum(rows_accepted), sum(rows_superseded) from marts.ingested_files")

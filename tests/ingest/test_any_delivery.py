@@ -59,6 +59,20 @@ FIO = {
     ],
 }  # fmt: skip
 
+CONFIRM = f'TS {TS}\n{{"blockdevices":[{{"name":"sda","serial":"S1"}},{{"name":"sdb","serial":"S2"}}]}}\n' + "".join(
+    json.dumps(
+        {
+            "fio version": "fio-3.33", "global options": {"rw": pattern}, "disk_util": [{"name": "sda", "read_ios": 9, "write_ios": 1}],
+            "jobs": [
+                {"jobname": name, "job options": {"filename": path}, "total_err": 0,
+                 "read": {"total_ios": 6, "runtime": 2000, "clat_ns": {"mean": 9000.5, "percentile": {"50.000000": 8000}}}}
+                for name, path in (("suspect", "/dev/sda"), ("peer", "/dev/sdb"))
+            ],
+        }
+    ) + "\n"
+    for pattern in ("randread", "read")
+)  # fmt: skip
+
 
 def statistics(*elements: dict[str, Any], date: str) -> dict[str, Any]:
     return {"sysstat": {"hosts": [{"nodename": "web1", date: "01/13/26", "statistics": list(elements)}]}}
@@ -161,6 +175,7 @@ GOOD: dict[str, list[tuple[str, str | dict[str, Any]]]] = {
     "backblaze": [("2026-01-01.csv", TABLES["backblaze"])],
     "bundle": [("drive_hours.csv", BUNDLE), ("drive_hours.ndjson", RECORD)],
     "ceph": [("prod/ceph.txt", CEPH)],
+    "confirm": [("confirm-S1.txt", CONFIRM)],
     "diskstats": [("web1/diskstats", DISKSTATS)],
     "fio": [("host/array/0.json", FIO)],
     "kernel-log": [("web1/kern.ndjson.log", JOURNAL[0]), ("web1/kern.ndjson.log", JOURNAL[1]), ("web1/kern.log", DMESG)],

@@ -3,16 +3,19 @@
 QEMU interprets the machine (TCG, nothing of this one's hardware is asked for): Debian's kernel, this system's /usr, read-only, for mdadm,
 udev and lsblk, and six AHCI drives, one of them with QEMU's own throttle. Before I/O on the array and amid it the machine writes down
 what docs/sources/diskstats.md, mdadm.md and lsblk.md ask of an operator. A second machine holds none of its drives back: it shows that
-what is flagged is the throttle, not the emulation. A boot costs about 30 s of a core.
+what is flagged is the throttle, not the emulation. Then what drivetail prints is done to the first: it boots again to confirm the drive
+and take it out, and once more with another one in its place. A boot costs about 30 s of a core.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -52,27 +55,56 @@ for module in /*.ko; do /busybox insmod $module || true; done
 /busybox mount -t tmpfs run /run
 /busybox mount -t 9p -o trans=virtio,version=9p2000.L,ro,cache=loose usr /usr
 /busybox mount -t 9p -o trans=virtio,version=9p2000.L out /out
+# letters go by who answers first: let the drives come once more, port by port
+until [ "$(ls -d /sys/block/sd? | wc -l)" = 6 ]; do sleep 1; done
+for drive in /sys/block/sd?; do echo 1 > $drive/device/delete; done
+for port in 0 1 2 3 4 5; do
+    echo "- - -" > /sys/class/scsi_host/host$port/scan
+    until [ "$(ls -d /sys/block/sd? | wc -l)" -gt $port ]; do sleep 1; done
+done
 # it is udev that asks a drive for its serial number
 /usr/lib/systemd/systemd-udevd --daemon
 udevadm trigger --action=add --subsystem-match=block
 until [ "$(lsblk -dno SERIAL | grep -c .)" = 6 ]; do sleep 1; done
-mdadm --create /dev/md0 --run --assume-clean --level=6 --chunk=64 --raid-devices=6 /dev/sd[a-f]
 look() {
     at=$(date +%s)
     (echo TS $at; cat /proc/diskstats) >> /out/diskstats
     # one tells the array's UUID, the other its layout: of one array if they are one look in one file
     (echo TS $at; mdadm --detail --export /dev/md0; cat /proc/mdstat) >> /out/mdadm
 }
-look
-lsblk --json --bytes -d -o NAME,TYPE,SERIAL,WWN,MODEL,REV,VENDOR,SIZE,ROTA,TRAN | sed "1s/{/{\\"TS\\": $at,/" > /out/lsblk.json
-sh /membership.sh > /out/membership.prom
-set +x
+list() {
+    look
+    lsblk --json --bytes -d -o NAME,TYPE,SERIAL,WWN,MODEL,REV,VENDOR,SIZE,ROTA,TRAN | sed "1s/{/{\\"TS\\": $at,/" > /out/lsblk.json
+    sh /membership.sh > /out/membership.prom
+}
 # reads of a chunk, which is on one drive; writes of a stripe, which is on all
-for skip in 0 600 1200 1800 2400 3000; do while :; do dd if=/dev/md0 of=/dev/null bs=64k skip=$skip iflag=direct; done 2> /dev/null & done
-while :; do dd if=/dev/zero of=/dev/md0 bs=256k oflag=direct; done 2> /dev/null &
-sleep 20
-look
+work() {
+    for skip in 0 600 1200 1800 2400 3000; do
+        while :; do dd if=/dev/md0 of=/dev/null bs=64k skip=$skip iflag=direct; done 2> /dev/null &
+    done
+    while :; do dd if=/dev/zero of=/dev/md0 bs=256k oflag=direct; done 2> /dev/null &
+    sleep 20
+    look
+}
+cd /out
+. /out/steps
 /busybox poweroff -f
+"""
+CREATE = """mdadm --create /dev/md0 --run --assume-clean --level=6 --chunk=64 --raid-devices=6 /dev/sd[a-f]
+list
+work
+"""
+# udev has assembled it by itself, under whatever name
+STOP = "udevadm settle\nmdadm --stop --scan\n"
+CONFIRM = f"""{STOP}mdadm --assemble --run /dev/md0 /dev/sd[a-f]
+list
+sudo() {{ "$@"; }}
+"""
+SWAP = f"""{STOP}mdadm --assemble --run /dev/md0 /dev/sd[abcef]
+{{add}}
+mdadm --wait /dev/md0 || true
+list
+work
 """
 
 
@@ -124,29 +156,36 @@ def first_files(folder: Path) -> Path:
     return folder / "initramfs"
 
 
-def run_machine(out: Path, initramfs: Path, serials: list[str]) -> None:
-    """Run a machine with drives of these serials to its end; what it wrote down is in `out`. SLOWED is held to 25 I/Os a second."""
+def run_machine(out: Path, initramfs: Path, images: Path, serials: list[str], steps: str, hours: int = 0) -> None:
+    """Run a machine with drives of these serials to its end; what it wrote down is in `out`. SLOWED is held to 25 I/Os a second.
+
+    images: keeps what is on the drives. hours: how far the machine's clock is ahead.
+    """
     out.mkdir(parents=True)
-    with TemporaryDirectory() as folder:
-        drives: list[str] = []
-        for port, serial in enumerate(serials):
-            image = Path(folder, serial)
-            image.touch()
-            os.truncate(image, 64 << 20)
-            throttle = ",throttling.iops-total=25" if serial == SLOWED else ""
-            drives += ["-drive", f"if=none,id={serial},format=raw,file={image}{throttle}"]
-            drives += ["-device", f"ide-hd,bus=ide.{port},drive={serial},serial={serial}"]
-        shared = "security_model=none,multidevs=remap"
-        done = subprocess.run(
-            [QEMU, "-machine", "q35", "-accel", "tcg", "-m", "512M", "-nodefaults", "-no-reboot", "-nographic", "-serial", "stdio",
-             # a busy host keeps the timer's interrupts waiting for longer than the kernel does when it looks whether they come
-             "-kernel", str(kernel() / "vmlinuz"), "-initrd", str(initramfs), "-append", "console=ttyS0 quiet panic=-1 no_timer_check",
-             "-virtfs", f"local,path=/usr,mount_tag=usr,readonly=on,{shared}",
-             "-virtfs", f"local,path={out},mount_tag=out,{shared}", *drives],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=600,
-        )  # fmt: skip
+    images.mkdir(exist_ok=True)
+    (out / "steps").write_text(steps)
+    drives: list[str] = []
+    for port, serial in enumerate(serials):
+        image = images / serial
+        image.touch()
+        os.truncate(image, 64 << 20)
+        throttle = ",throttling.iops-total=25" if serial == SLOWED else ""
+        drives += ["-drive", f"if=none,id={serial},format=raw,file={image}{throttle}"]
+        drives += ["-device", f"ide-hd,bus=ide.{port},drive={serial},serial={serial}"]
+    shared = "security_model=none,multidevs=remap"
+    done = subprocess.run(
+        [QEMU, "-machine", "q35", "-accel", "tcg", "-m", "512M", "-nodefaults", "-no-reboot", "-nographic", "-serial", "stdio",
+         "-rtc", f"base={datetime.now(UTC) + timedelta(hours=hours):%Y-%m-%dT%H:%M:%S}",
+         # a busy host keeps the timer's interrupts waiting for longer than the kernel does when it looks whether they come
+         "-kernel", str(kernel() / "vmlinuz"), "-initrd", str(initramfs), "-append", "console=ttyS0 quiet panic=-1 no_timer_check",
+         "-virtfs", f"local,path=/usr,mount_tag=usr,readonly=on,{shared}",
+         "-virtfs", f"local,path={out},mount_tag=out,{shared}", *drives],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", timeout=600,
+    )  # fmt: skip
     # INIT ends there only if all before went well
     assert "Power down" in done.stdout, done.stdout
+    # no source of what hosts deliver
+    (out / "membership.prom").rename(images.with_suffix(".prom"))
 
 
 @pytest.fixture(scope="module")
@@ -155,17 +194,19 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("machines")
     initramfs = first_files(folder)
     for host, name in SERIALS.items():
-        run_machine(folder / "hosts" / host, initramfs, [f"{name}{number:04}" for number in range(6)])
-        # no source of what hosts deliver
-        (folder / "hosts" / host / "membership.prom").rename(folder / f"{host}.prom")
+        run_machine(folder / "hosts" / host, initramfs, folder / host, [f"{name}{number:04}" for number in range(6)], CREATE)
     return folder / "hosts"
+
+
+def take_in(hosts: Path, warehouse: Path) -> None:
+    drivetail("ingest", "collected", hosts, "--min-coverage", 0.001, "--strict", "--warehouse", warehouse)
+    drivetail("build", "--warehouse", warehouse)
 
 
 @pytest.fixture(scope="module")
 def published(hosts: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     warehouse = hosts.with_name("warehouse")
-    drivetail("ingest", "collected", hosts, "--min-coverage", 0.001, "--strict", "--warehouse", warehouse)
-    drivetail("build", "--warehouse", warehouse)
+    take_in(hosts, warehouse)
     with duckdb.connect(str(warehouse / "warehouse.duckdb"), read_only=True) as connection:
         yield connection
 
@@ -193,3 +234,37 @@ def test_the_script_for_node_exporter_says_what_the_collector_says(host: str, ho
     expected = collector.membership().splitlines()
     assert {number for line in expected for number in re.findall(r'serial="(\w+)"', line)} == {f"{SERIALS[host]}{n:04}" for n in range(6)}
     assert sorted((hosts.parent / f"{host}.prom").read_text().splitlines()) == sorted(expected)
+
+
+@pytest.mark.needs("fio")
+def test_printed_commands_confirm_and_replace_the_drive(hosts: Path, tmp_path: Path) -> None:
+    """Found by its hour; confirmed by the printed command; out and in by the commands of its ticket; then its decision closes."""
+    warehouse, serials = tmp_path / "warehouse", [f"SER{number:04}" for number in range(6)]
+    initramfs, images = hosts.parent / "initramfs", hosts.parent / "held"
+
+    def say(*arguments: object) -> str:
+        return drivetail(*arguments, "--warehouse", warehouse).stdout
+
+    take_in(hosts, warehouse)
+    command = say("confirm", SLOWED, "--print", "--seconds", 12).strip()
+    ticket = say("decide", SLOWED, "replace", "--ticket-text")
+    checks, without = (next(line for line in ticket.splitlines() if words in line) for words in ("Check that", "Without one"))
+    first, (fail, remove, add) = re.findall("`([^`]+)`", checks), re.findall("`([^`]+)`", without)
+    assert (fail, add) == ("mdadm /dev/md0 --fail /dev/sdd", "mdadm /dev/md0 --add /dev/sdd")
+    say("decide", SLOWED, "replace", "--note", "slow by its hour")
+
+    # an hour later it is confirmed and taken out, another hour later another one is in its place
+    taken_out = "\n".join([CONFIRM, command, *first, fail, remove, "look", ""])
+    run_machine(tmp_path / "confirmed" / "held", initramfs, images, serials, taken_out, hours=1)
+    say("ingest", "confirm", tmp_path / "confirmed" / "held" / f"confirm-{SLOWED}.txt", "--strict")
+    take_in(tmp_path / "confirmed", warehouse)
+    assert "slow by itself: " in say("decide", SLOWED, "replace", "--ticket-text")
+    assert "pending" in say("decisions")
+
+    serials[3] = "NEW0003"
+    run_machine(tmp_path / "swapped" / "held", initramfs, images, serials, SWAP.format(add=add), hours=2)
+    take_in(tmp_path / "swapped", warehouse)
+    (decision,) = json.loads(say("decisions", "--format", "json"))
+    assert (decision["drive_id"], decision["state"], decision["successor_drive_id"]) == (SLOWED, "replaced", "NEW0003")
+    # the new one is told from the old by its number, not by its place
+    assert "Probe of" not in say("explain", "held/sdd") and "Probe of" in say("explain", SLOWED)

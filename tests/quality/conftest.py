@@ -93,6 +93,11 @@ def aliases() -> pl.DataFrame:
     return of_each_drive(alias="web1/sd{}", valid_from=START, valid_to=START + timedelta(days=300), collected_at=START)
 
 
+def probes() -> pl.DataFrame:
+    """A slice of a probe for every drive."""
+    return of_each_drive(probed_at=START, suspect_id="d0", pattern="random", slice_no=1, read_count=90, collected_at=START)
+
+
 def labels() -> pl.DataFrame:
     """Labels of every drive on one day."""
     return of_each_drive(labelled_on=START.date(), verdict="slow")

@@ -145,6 +145,16 @@ def labels(is_sound: bool) -> Files:
     return {"labels.csv": csv_text(*rows, header="drive_id,verdict,labelled_by,labelled_on")}
 
 
+def confirm(is_sound: bool) -> Files:
+    devices = [{"name": device, "serial": f"S{n}"} for n, device in enumerate(DEVICES)]
+    jobs = [
+        {"jobname": "peer" if n else "suspect", "job options": {"filename": f"/dev/{device}", "rw": "read"}}
+        for n, device in enumerate(DEVICES)
+    ]
+    documents = ({"blockdevices": devices}, {"fio version": "fio-3.33", "jobs": jobs})
+    return {"confirm-S0.txt": "\n".join([f"TS {UNIX if is_sound else LATER}", *map(json.dumps, documents)])}
+
+
 DELIVERIES: dict[str, Callable[[bool], Files]] = {source: globals()[source.replace("-", "_")] for source in SOURCES}
 
 

@@ -18,7 +18,7 @@ from ingest.contract.errors import GateError
 from ingest.contract.fleet import CONTRACT
 from quality.frames import FILES, PARAMETERS, columns, facts
 from quality.suites import SHIPPED, TABLES, Check, Finding, load_suite, validate
-from tests.quality.conftest import NOW, aliases, events, fleet, health, inventory, labels, latencies, samples
+from tests.quality.conftest import NOW, aliases, events, fleet, health, inventory, labels, latencies, probes, samples
 
 NOWHERE = Path("/nonexistent")
 FUTURE = NOW + timedelta(hours=2)
@@ -29,7 +29,7 @@ def good(table: str) -> pl.DataFrame:
     if table == "ingested_files":
         return pl.DataFrame([("drive_hours", 1, 100, 1)], schema=FILES, orient="row")
     made = {"drive_hours": lambda: fleet(0), "drive_samples": samples, "drives": inventory, "drive_aliases": aliases, "labels": labels,
-            "drive_events": events, "drive_health": health, "drive_latencies": latencies}  # fmt: skip
+            "drive_events": events, "drive_health": health, "drive_latencies": latencies, "drive_probes": probes}  # fmt: skip
     rows = made[table]()
     if table == "drives":  # something in every column that a check looks at
         rows = rows.with_columns(pl.lit(datetime(2027, 1, 1)).alias("valid_to"))
@@ -105,6 +105,7 @@ BREAKS: dict[tuple[str, str, str], Callable[[pl.DataFrame], pl.DataFrame]] = {
     ("drive_aliases", DISTINCT, "alias"): ONE_DRIVE,
     ("labels", BETWEEN, "labelled_days_ago"): put(labelled_on=datetime(2027, 1, 1).date()),
     ("labels", UNIQUE, "drive_id labelled_on"): ONE_DRIVE,
+    ("drive_probes", BETWEEN, "ahead_hours"): put(probed_at=FUTURE),
     ("drives", PAIR, "valid_to valid_from"): put(valid_to=datetime(2023, 1, 1)),
     ("drives", BETWEEN, "sent_ahead_hours"): put(collected_at=FUTURE),
     ("drives", SET, "interface"): put(interface="USB"),

@@ -9,6 +9,7 @@ import duckdb
 from drivetail.ask.explain.question import known_drive
 from drivetail.ask.explain.records import EVENT_COLUMNS, PERIOD_COLUMNS, drive_events, intervals_table, inventory_periods
 from drivetail.ask.explain.text import num, when
+from drivetail.ask.probes import newest_probes
 from drivetail.console import Columns, block, table, table_with_files
 from engine.read import Row, fetch, publication_of
 from engine.warehouse import Warehouse
@@ -97,6 +98,8 @@ def _drive_blocks(connection: duckdb.DuckDBPyConnection, drive: Row) -> list[str
     if spans:
         blocks.append(block("Rows by RAID group", table(spans, SPANS)))
     blocks += _slowness_blocks(connection, drive_id)
+    if probe := newest_probes(connection).get(drive_id):
+        blocks.append(probe)
     blocks += _event_blocks(connection, drive_id)
     if spans:
         # the slowest, else the last
