@@ -125,7 +125,7 @@ class Console:
     def _download(published: Published, path: str, query: Query) -> Response:
         name, _, form = query["download"].rpartition(".")
         if form not in FORMS:
-            raise QueryError("a table is downloaded as csv or parquet")
+            raise QueryError(f"a table is downloaded as {', '.join(FORMS)}")
         rest = {key: value for key, value in query.items() if key != "download"}
         page = PAGES[path](published, rest)
         if isinstance(page, str):
@@ -179,7 +179,7 @@ class Console:
             if query.get("as") == "chart" and (figure := quick_chart(columns, rows)):
                 content["figure"] = drawn(figure, "answer", "The answer as a chart")
         status, look = 422 if problem else 200, query.get("as")
-        return self._html(request, "ask.html.j2", published, status, look=look, limit=ROWS, questions=cookbook(), **content)
+        return self._html(request, "ask.html.j2", published, status, look=look, limit=ROWS, questions=cookbook(), forms=FORMS, **content)
 
     # ----------------------------------------------------------------------------------------------------------------
     # Decide
@@ -230,8 +230,8 @@ def _views(published: Published, path: str, asked: tuple[tuple[str, str], ...]) 
 def file_of(pieces: Iterator[bytes], name: str) -> StreamingResponse:
     """Bytes as a file to keep. What fails does so before the first is sent."""
     first = next(pieces, b"")
-    kind = "text/csv; charset=utf-8" if name.endswith(".csv") else "application/vnd.apache.parquet"
-    return StreamingResponse(chain([first], pieces), media_type=kind, headers={"content-disposition": f'attachment; filename="{name}"'})
+    kinds = {"csv": "text/csv; charset=utf-8", "json": "application/json", "parquet": "application/vnd.apache.parquet"}
+    return StreamingResponse(chain([first], pieces), media_type=kinds[name.rpartition(".")[2]], headers={"content-disposition": f'attachment; filename="{name}"'})
 
 
 @cache

@@ -60,7 +60,7 @@ class Table:
         links = {
             "block": self,
             "ask": address("/ask", sql=f"{self.sql.strip()}\norder by {self.order}" if self.order else self.sql.strip()),
-            "downloads": {form: address(page, **{**dict(query), "download": f"{self.name}.{form}"}) for form in FORMS},
+            "downloads": {name: address(page, **{**dict(query), "download": f"{self.name}.{form}"}) for form, name in FORMS.items()},
             "open": to(page="1") if self.fold == "unasked" and not own else "",
             "is_open": not self.fold or bool(own),
         }

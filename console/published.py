@@ -32,7 +32,7 @@ AT_ONCE = 3
 SECONDS = 10.0
 """A question of a page takes at most: who filters a table of millions of rows stops nobody else for longer."""
 
-FORMS = ("csv", "parquet")
+FORMS = {"csv": "CSV", "parquet": "Parquet", "json": "JSON"}
 DOWNLOADED = 200_000
 """Rows of a download at most; `drivetail sql` has no such limit."""
 

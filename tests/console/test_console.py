@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import html
 import io
+import json
 import re
 import threading
 import time
@@ -75,6 +76,7 @@ def test_a_table_sorts_filters_turns_pages_and_downloads_its_rows(console: Serve
     page = client.get("/table", params=chosen).text
     rows = list(csv.DictReader(io.StringIO(client.get("/table", params={**chosen, "download": "rows.csv"}).text)))
     packed = client.get("/table", params={**chosen, "download": "rows.parquet"}).content
+    listed = client.get("/table", params={**chosen, "download": "rows.json"})
     second = client.get("/table", params={"name": "marts.dim_drives", "rows.page": "2"}).text
     expected = value(
         console.warehouse, f"select list(drive_id order by drive_id desc) from marts.dim_drives where current_raid_group_id = '{GROUP}'"
@@ -82,6 +84,8 @@ def test_a_table_sorts_filters_turns_pages_and_downloads_its_rows(console: Serve
     assert [row["drive_id"] for row in rows] == expected
     assert [page.index(f"id={drive}") for drive in expected] == sorted(page.index(f"id={drive}") for drive in expected)
     assert packed[:4] == b"PAR1"
+    assert [{name: "" if value is None else str(value) for name, value in row.items()} for row in listed.json()] == rows
+    assert listed.headers["content-type"] == "application/json" and 'filename="rows.json"' in listed.headers["content-disposition"]
     assert "Earlier rows" in second
 
 
@@ -279,6 +283,19 @@ def test_a_question_reads_and_writes_nothing_else(console: Served, client: httpx
     answer = client.get("/ask", params={"sql": sql.replace("{root}", str(console.warehouse.root)), **more})
     assert answer.status_code == 422, answer.text[:500]
     assert not list(Path("/tmp").glob("drivetail_stolen*"))
+
+
+@pytest.mark.parametrize(
+    ("sql", "rows"),
+    [
+        ("select 'nan'::double as a, 'NaN' as b, [1, 'inf'::double] as c", [{"a": None, "b": "NaN", "c": [1, None]}]),
+        ("select range as a from range(5000) order by a", [{"a": number} for number in range(5000)]),
+        ("select 1 as a where false", []),
+    ],
+)  # fmt: skip
+def test_json_has_every_row_and_null_for_what_is_no_number(client: httpx.Client, sql: str, rows: list[dict[str, object]]):
+    text = client.get("/ask", params={"sql": sql, "download": "json"}).text
+    assert json.loads(text, parse_constant=lambda word: pytest.fail(f"{word} is no JSON")) == rows
 
 
 def test_settings_of_a_question_hold_for_no_page(client: httpx.Client):
