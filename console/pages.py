@@ -18,7 +18,7 @@ from markupsafe import Markup, escape
 from console.blocks import Figure, Page, Query, Table, drive_places, group_names, texts
 from console.cells import PAGES as COLUMN_PAGES
 from console.cells import address
-from console.figures import drive_hours, group_latencies, group_tails, slow_map
+from console.figures import drive_hours, drive_latencies, group_latencies, group_tails, slow_map
 from console.measures import SHOWN, definitions, measured_sql
 from console.published import Published
 from drivetail.ask.explain.hour import hour_text
@@ -41,7 +41,7 @@ PEERS = timedelta(days=15)
 """Longest span in which every other drive of the group is drawn, or every drive of a host."""
 
 Draw = Callable[[list[Row]], go.Figure | None]
-DRAWS: dict[str, Draw] = {"tails": group_tails, "map": slow_map, "latencies": group_latencies}
+DRAWS: dict[str, Draw] = {"tails": group_tails, "map": slow_map, "latencies": group_latencies, "milliseconds": drive_latencies}
 
 
 @cache
@@ -186,7 +186,7 @@ def drive(published: Published, query: Query) -> Page:
         hours = f"raid_group_id in (select raid_group_id from marts.fct_drive_hours where {hours})"
     within = f"occurred_at >= {words['since']} and occurred_at < {words['until']}"
     events = f"select * from marts.fct_drive_events where drive_id = {this} and {within}"
-    draws: dict[str, Draw] = {"hours": lambda rows: drive_hours(rows, id, known["kind"], published.rows(events))}
+    draws = {**DRAWS, "hours": lambda rows: drive_hours(rows, id, known["kind"], published.rows(events))}
     title = place(known) or id
     under = ", ".join(part for part in (id if title != id else "", known["model"], called) if part)
     blocks = blocks_of(published, "drive", {**words, "id": this, "hours": hours}, draws)
