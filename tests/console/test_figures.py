@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 from console.figures import drive_hours, drive_latencies, group_tails, slow_map
 from report.page.numbers import TIMES
+from report.weekly.figures import heat_map
 
 ROWS = [
     {"drive_id": "d", "label": "d", "hour_utc": datetime(2026, 1, 5) + timedelta(hours=hour), "slowdown": slowdown, "tail_1": slowdown,
@@ -33,6 +34,15 @@ def test_a_drive_is_drawn_in_milliseconds_before_its_group() -> None:
     median, own, slow = figure.data
     assert [str(value) for value in own.y] == ["8.0", "nan", "32.0"] and list(slow.y) == [32.0]
     assert [round(float(value), 1) for value in median.y] == [7.9, 8.0, 8.0]
+
+
+def test_shades_of_a_week_mean_the_same_in_every_week() -> None:
+    monday = datetime(2026, 1, 5)
+    scales = set()
+    for ratio in (0.0, 0.01, 0.9):
+        (drawn,) = heat_map([{"hour_utc": monday, "raid_hours": 100, "tail_hours": 100 * ratio, "tail_hour_ratio": ratio}], monday).data
+        scales.add((drawn.zmin, drawn.zmax, drawn.colorbar.ticktext[-1]))
+    assert len(scales) == 1 and scales.pop()[0] == 0
 
 
 def test_without_rows_nothing_is_drawn() -> None:
