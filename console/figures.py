@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -155,9 +155,9 @@ def slow_map(rows: list[Row]) -> go.Figure | None:
                   "thickness": 12, "outlinewidth": 0, "tickfont": {"color": INK}},
         hovertemplate=f"%{{y}}: %{{z:.2f}}{TIMES}, %{{x}}<extra></extra>",
     )  # fmt: skip
-    styled(figure, 110 + 16 * len(drives), hovermode="closest")
+    styled(figure, max(190, 110 + 16 * len(drives)), hovermode="closest")
     figure.update_layout(margin={"l": 8, "r": 8, "t": 12, "b": 40})
-    figure.update_xaxes(showgrid=False, nticks=4, tickformat="%b %d")
+    figure.update_xaxes(showgrid=False, nticks=4, tickangle=0, tickformat="%b %d" if hours[-1] - hours[0] > timedelta(days=4) else None)
     figure.update_yaxes(type="category", showgrid=False, autorange="reversed", dtick=1, tickfont={"size": 11})
     return figure
 
