@@ -106,11 +106,14 @@ def cell(column: str, row: Row, places: dict[str, Row]) -> Markup:
         return Markup(numbers.NONE)
     # the name of an incident repeats what stands beside it
     shown = "look" if column in ("alert_id", "part_of") else text(column, value)
-    if column == "incident_id" and (group := value.removeprefix("raid_group ")) != value:
-        shown = f"RAID group {places.get(group, {}).get('name', group)}"
     page, names = PAGES.get(column, ""), {"name" if column == "relation" else "id": value}
+    if column == "incident_id":
+        what, _, name = value.partition(" ")
+        words = f"{what.replace('raid_group', 'RAID group')} {subject(what, name, places)}"
+        return Markup('<a class="id" href="{}">{}</a>').format(address(SUBJECTS[what], id=name), words)
     if column == "subject_id":
-        page = SUBJECTS.get(row.get("subject_type", ""), "")
+        what = row.get("subject_type", "")
+        page, shown = SUBJECTS.get(what, ""), subject(what, value, places)
     elif column == "hour_utc" and isinstance(row.get("drive_id"), str):
         page, names = "/hour", {"id": row["drive_id"], "at": f"{value:%Y-%m-%d %H:%M}"}
     elif column == "enclosure" and (host := row.get("host") or places.get(row.get("drive_id", ""), {}).get("host")):
@@ -123,12 +126,20 @@ def cell(column: str, row: Row, places: dict[str, Row]) -> Markup:
     known = places.get(value, {}) if page == "/drive" else {}
     is_to_do = "action" in row
     under = Markup("")
-    if place(known):
-        said = ", ".join(
-            part for part in (shown, known["model"], known["enclosure"] if column == "drive_id" and is_to_do else None) if part
-        )
+    where, until = place(known), ""
+    if where and known["left_at"]:
+        where, _, until = where.rpartition(" until ")
+    if where:
+        parts = (until and f"until {until}", shown, known["model"], known["enclosure"] if column == "drive_id" and is_to_do else None)
+        said = ", ".join(part for part in parts if part)
         under = Markup('<span class="under">{}{}</span>').format(said, badge(known["action"]) if known["action"] and not is_to_do else "")
-    return Markup('<a class="id" href="{}">{}</a>{}').format(address(page, **names), place(known) or shown, under)
+    return Markup('<a class="id" href="{}">{}</a>{}').format(address(page, **names), where or shown, under)
+
+
+def subject(what: str, id: str, places: dict[str, Row]) -> str:
+    """What people call the subject of an alert: an enclosure that is named after its host without the host."""
+    host, _, enclosure = id.rpartition("/")
+    return enclosure if what == "enclosure" and enclosure.startswith(host) else str(places.get(id, {}).get("name", id))
 
 
 def badge(word: str) -> Markup:
