@@ -34,7 +34,7 @@ HEADINGS = {
     "slow_days_14d": "slow days of 14", "successor_drive_id": "replaced by", "decided_by": "by", "alert_id": "incident",
     "incident_id": "slow with others of", "raid_level": "RAID level", "slow_hours_28d": "slow hours", "verdict_reason": "why",
     "together_hours_28d": "with others, hours", "median_latency_us": "peers' median (µs)", "io_ratio": "I/Os, after to before",
-    "rio_lost": "I/Os lost", "raid_hours": "RAID-hours",
+    "rio_lost": "I/Os lost", "raid_hours": "RAID-hours", "why_undecided": "why",
 }  # fmt: skip
 UNITS = (("_utc", " (UTC)"), ("_us", " (µs)"), ("_bytes", ""), ("_28d", " in 28 days"), ("_at", " at (UTC)"), ("_ratio", ""))
 TIMES = {
@@ -49,7 +49,7 @@ SHARES = ("coverage", *(f"_{what}{end}" for what in ("ratio", "share", "rate") f
 WORDS = {"cause", "reason", "event_type", "exclusion_reason", "subject_type", "transition", "role", "evidence", "rule"}
 """Texts of the models' own, which are read as words."""
 
-WHY = {"why", "evidence", "note", "verdict_reason", "lists_reason", "detail", "comment", "message"}
+WHY = {"why", "why_undecided", "evidence", "note", "verdict_reason", "lists_reason", "detail", "comment", "message"}
 
 HIDDEN = {"action_rank", "incident_rank", "candidate_rank", "decision_seq", "ordinal_position"}
 """The order of a table: no reader needs to see it."""
