@@ -224,7 +224,10 @@ class Console:
 def _views(published: Published, path: str, asked: tuple[tuple[str, str], ...]) -> tuple[Page | str, list[Row]]:
     """A page, or the address of the one that was meant, and the values of its blocks for the template."""
     page = PAGES[path](published, dict(asked))
-    return page, [] if isinstance(page, str) else [block.view(published, path, dict(asked)) for block in page.blocks]
+    if isinstance(page, str):
+        return page, []
+    views = [block.view(published, path, dict(asked)) for block in page.blocks]
+    return page, [view for view in views if view.get("rows", True) or view["block"].empty or view.get("sought")]
 
 
 def file_of(pieces: Iterator[bytes], name: str) -> StreamingResponse:

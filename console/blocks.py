@@ -106,14 +106,16 @@ class Figure:
 class Page:
     """A page: its title, a line under it, the answer, and what is on it, in this order.
 
-    facts: title and value. drive: can be decided on. ticket: how to replace it. span: the form that chooses the hours. text: is shown as it
-    is.
+    is_calm: nobody needs to act on the answer. nothing: in the place of blocks that are all left out. facts: title and value. drive: can be
+    decided on. ticket: how to replace it. span: the form that chooses the hours. text: is shown as it is.
     """
 
     title: str
     blocks: list[Table | Figure]
     under: Markup | str = ""
     answer: Markup | str = ""
+    is_calm: bool = False
+    nothing: str = ""
     facts: Sequence[tuple[str, Markup | str]] = ()
     drive: str = ""
     ticket: str = ""

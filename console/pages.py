@@ -71,6 +71,9 @@ def literal(value: datetime) -> str:
     return f"timestamp '{value:%Y-%m-%d %H:%M:%S}'"
 
 
+SEARCH = "search for a part of its name"
+
+
 def link(page: str, shown: str, **parameters: object) -> Markup:
     """A link to what a name names."""
     return Markup('<a href="{}">{}</a>').format(address(page, **(parameters or {"id": shown})), shown)
@@ -154,7 +157,7 @@ def fleet(published: Published, query: Query) -> Page:
 def drive(published: Published, query: Query) -> Page:
     """One drive: the answer, where to walk, its hours against its peers, and all that is known of it."""
     with published.cursor() as cursor:
-        known = known_drive(cursor, query.get("id", ""))
+        known = known_drive(cursor, query.get("id", ""), SEARCH)
     id, host, enclosure, group = (known[name] for name in ("drive_id", "host", "enclosure", "current_raid_group_id"))
     this, span = quoted(id), span_of(published, query)
     groups = published.rows(f"select * from marts.dim_raid_groups where raid_group_id = {quoted(group or '')}")
@@ -191,7 +194,8 @@ def drive(published: Published, query: Query) -> Page:
     under = ", ".join(part for part in (id if title != id else "", known["model"], called) if part)
     blocks = blocks_of(published, "drive", {**words, "id": this, "hours": hours}, draws)
     how = "" if known["left_at"] else ticket_of(known, todo, groups)
-    return Page(title, blocks, under=under, answer=answer, facts=facts, drive=id, ticket=how, span=span)
+    is_calm = not any(row["needs_person"] for row in todo)
+    return Page(title, blocks, under=under, answer=answer, is_calm=is_calm, facts=facts, drive=id, ticket=how, span=span)
 
 
 def hour(published: Published, query: Query) -> Page:
@@ -201,8 +205,9 @@ def hour(published: Published, query: Query) -> Page:
         start, _ = parse_hour(query.get("at", ""))
     except (click.BadParameter, OverflowError) as error:
         raise QueryError(f"{query.get('at', '')!r} is not an hour; write it as 2026-01-05 07:00 (UTC)") from error
-    where = place(drive_places(published, {id}).get(id, {}))
     with published.cursor() as cursor:
+        known = known_drive(cursor, id, SEARCH)
+        id, where = known["drive_id"], place(known)
         text = hour_text(cursor, published.warehouse, id, f"{start:%Y-%m-%d %H:%M}")
     since, until = (f"{start + timedelta(days=days):%Y-%m-%dT%H:%M}" for days in (-3, 4))
     return Page(f"{where or id}, {instant(start)} UTC", [], under=link("/drive", id, id=id, since=since, until=until), text=text)
@@ -302,7 +307,7 @@ def reports(published: Published, query: Query) -> Page:
     root = published.warehouse.root
     kept = [("Kept as it was written", link("/report", path.stem, name=path.name)) for path in kept_reports(root)]
     answer = "" if kept else "None is kept: drivetail report writes one."
-    return Page("Reports", [], under=str(root / "reports"), answer=answer, facts=kept)
+    return Page("Reports", [], under=str(root / "reports"), answer=answer, is_calm=True, facts=kept)
 
 
 def study(published: Published, query: Query) -> Page:
@@ -349,7 +354,13 @@ def search(published: Published, query: Query) -> Page | str:
     if published.has(ALIASES):
         drives.append(f"drive_id in (select drive_id from {ALIASES} where contains(lower(alias), lower({quoted(sought)})))")
     words = {"drives": " or ".join(drives), "sought": quoted(sought)}
-    return Page(f"Search: {sought}", blocks_of(published, "search", words))
+    nothing = "No drive, host, enclosure, model or RAID group has it in its name."
+    try:
+        with published.cursor() as cursor:
+            known_drive(cursor, sought, "try a part of the name")
+    except QueryError as error:
+        nothing = f"{str(error)[0].upper()}{str(error)[1:]}" if sought else "Type a name, or a part of one."
+    return Page(f"Search: {sought}", blocks_of(published, "search", words), nothing=nothing)
 
 
 ALIASES = "intermediate.int_names"

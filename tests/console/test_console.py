@@ -104,7 +104,22 @@ def test_a_search_leads_to_what_is_named_in_full(client: httpx.Client, sought: s
 def test_a_page_of_nothing_says_what_to_do(client: httpx.Client, page: str):
     answer = client.get(page)
     assert answer.status_code == 422
-    assert 'role="alert"' in answer.text
+    (said,) = re.findall(r'role="alert">(.*?)</p>', answer.text)
+    assert "drivetail" not in said, "nobody types a command into a browser"
+
+
+def test_a_search_without_a_result_suggests_names_and_has_no_empty_tables(client: httpx.Client):
+    page = client.get("/search", params={"q": "D00000002B"}).text
+    assert "did you mean" in page and DRIVE in page
+    assert "download" not in page and "<section" not in page.partition("<main")[2]
+    assert "download" in client.get("/search", params={"q": "D0000000"}).text
+
+
+def test_a_calm_answer_has_no_bar_of_a_warning(console: Served, client: httpx.Client):
+    well = value(console.warehouse, "select drive_id from status.fct_drive_states where state = 'well' order by drive_id limit 1")
+    assert '<div class="digest calm">' in client.get(f"/drive?id={well}").text
+    due = value(console.warehouse, "select drive_id from marts.drive_actions where needs_person limit 1")
+    assert '<div class="digest">' in client.get(f"/drive?id={due}").text
 
 
 def test_the_measures_are_those_of_the_marts(console: Served):
