@@ -33,7 +33,7 @@ from console.blocks import Page, Query, cells_of
 from console.cells import address
 from console.figures import quick_chart
 from console.guard import REPORT_POLICY, Access, Guard
-from console.pages import PAGES, kept_reports
+from console.pages import PAGES, kept_reports, rooms
 from console.published import FORMS, Publications, Published
 from drivetail.ask.decisions import REPLACE, VERDICTS, decide, never_slow
 from engine.read import QueryError, Row, first_line
@@ -116,7 +116,8 @@ class Console:
         text = self.templates.get_template(template).render(
             published=published, user=user, form_token=self.access.form_token(user), age=age, is_stale=is_stale,
             here=f"{request.url.path}?{request.url.query}",
-            q=request.query_params.get("q", ""), warehouse=str(self.warehouse.root), path=request.url.path, version=self.version,
+            rooms=published.remembered(rooms) if published else rooms(None), q=request.query_params.get("q", ""),
+            warehouse=str(self.warehouse.root), path=request.url.path, version=self.version,
             **content,
         )  # fmt: skip
         return HTMLResponse(text, status)

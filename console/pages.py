@@ -312,10 +312,38 @@ def reports(published: Published, query: Query) -> Page:
 
 def study(published: Published, query: Query) -> Page:
     """Does this fleet behave as the paper's did?"""
-    with published.cursor() as cursor:
-        if "study_results" in not_asked(cursor):
-            return Page("Study", [], answer="Nobody has asked for the study yet: run drivetail study.")
+    if not has_study(published):
+        return Page("Study", [], answer="Nobody has asked for the study yet: run drivetail study.", is_calm=True)
     return Page("Does this fleet behave as the paper's did?", blocks_of(published, "study"))
+
+
+def has_study(published: Published) -> bool:
+    """Whether somebody has asked for the study."""
+    with published.cursor() as cursor:
+        return "study_results" not in not_asked(cursor)
+
+
+def has_lab(published: Published) -> bool:
+    """Whether an experiment or a run of the lab can be seen."""
+    listed = [entry["of"] for entry in stated()["lab"]]
+    return any(published.has(relation) and published.rows(f"select 1 from {relation} limit 1") for relation in listed)
+
+
+def rooms(published: Published | None) -> dict[str, str]:
+    """The pages that every page leads to: name -> address. Study and lab only where there is one."""
+    found = {
+        "Fleet": "/",
+        "Alerts": "/alerts",
+        "Candidates": "/candidates",
+        "Decisions": "/decisions",
+        "Models": "/model",
+        "Reports": "/reports",
+    }
+    if published is not None and has_study(published):
+        found["Study"] = "/study"
+    if published is not None and has_lab(published):
+        found["Lab"] = "/lab"
+    return {**found, "Tables": "/tables", "Ask": "/ask"}
 
 
 def experiment(published: Published, query: Query) -> Page:

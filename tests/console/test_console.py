@@ -13,6 +13,7 @@ import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import duckdb
 import httpx
 import pytest
 
@@ -21,11 +22,13 @@ from console.measures import measured_sql
 from console.pages import stated
 from console.published import HOURS, Publications
 from console.serve import access_of, serve
-from engine.build import publish_store
+from engine.build import make_study, publish_store
 from engine.read import QueryError, open_published
 from engine.warehouse import Warehouse
 from ingest.raw.register import Register
 from tests.console.conftest import TOKEN, Served, served
+from tests.golden import copied
+from tests.report.conftest import demo_fleet
 
 DRIVE, GROUP, HOST = "D00000002A", "disk-g000000", "pdx2-disk-h00000"
 ALL_PAGES = [
@@ -62,6 +65,23 @@ def test_the_fleet_shows_whom_the_marts_name(console: Served, client: httpx.Clie
     page = client.get("/").text
     count = value(console.warehouse, "select count(*) from marts.drive_actions where needs_person")
     assert f"{count} drives need somebody." in page
+
+
+def test_study_and_lab_are_in_the_bar_where_there_is_one(client: httpx.Client, tmp_path: Path):
+    bar = 'aria-current="page">Fleet</a></li>(.*)<li class="search">'
+
+    def rooms(reader: httpx.Client) -> set[str]:
+        return set(re.findall(r'href="(/\w*)"', re.findall(bar, reader.get("/").text, re.DOTALL)[0]))
+
+    without = rooms(client)
+    assert {"/alerts", "/tables"} <= without and not {"/study", "/lab"} & without
+    warehouse = copied(demo_fleet(), tmp_path / "warehouse")
+    make_study(warehouse)
+    warehouse.published.chmod(0o644)
+    with duckdb.connect(str(warehouse.published)) as connection:
+        connection.execute("create or replace view lab.dim_experiments as select 'e1' as experiment_id")
+    with served(warehouse) as console, console.client() as reader:
+        assert rooms(reader) - without == {"/study", "/lab"}
 
 
 def test_every_query_of_a_page_can_be_asked_and_gives_its_rows(client: httpx.Client):
