@@ -235,7 +235,9 @@ def file_of(pieces: Iterator[bytes], name: str) -> StreamingResponse:
     """Bytes as a file to keep. What fails does so before the first is sent."""
     first = next(pieces, b"")
     kinds = {"csv": "text/csv; charset=utf-8", "json": "application/json", "parquet": "application/vnd.apache.parquet"}
-    return StreamingResponse(chain([first], pieces), media_type=kinds[name.rpartition(".")[2]], headers={"content-disposition": f'attachment; filename="{name}"'})
+    return StreamingResponse(
+        chain([first], pieces), media_type=kinds[name.rpartition(".")[2]], headers={"content-disposition": f'attachment; filename="{name}"'}
+    )
 
 
 @cache

@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 import yaml
 from markupsafe import Markup, escape
 
-from console.blocks import Figure, Page, Query, Table, drive_places, group_names, texts
+from console.blocks import MAPPED, Block, Figure, Map, Page, Query, Table, drive_places, group_names, texts
 from console.cells import PAGES as COLUMN_PAGES
 from console.cells import address
 from console.figures import drive_hours, drive_latencies, group_latencies, group_tails, slow_map
@@ -28,14 +28,10 @@ from drivetail.tell.alerts import OPEN, Alert, sentence
 from engine.read import QueryError, Row, not_asked
 from engine.warehouse import quoted
 from ingest.contract.values import utc
-from report.page.numbers import NONE, capacity, day, instant, kind_name
-from report.weekly.figures import heat_map, weekly_trend
-from report.words import counted_noun, place
+from report.page.numbers import NONE, capacity, day, instant, kind_name, listed
+from report.words import counted_noun, human, place
 
 MOST = timedelta(days=92)
-
-NO_WEEK = datetime(2000, 1, 3)
-"""The week to ask for where no week is complete: a Monday earlier than any data."""
 
 PEERS = timedelta(days=15)
 """Longest span in which every other drive of the group is drawn, or every drive of a host."""
@@ -54,9 +50,9 @@ def stated() -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def blocks_of(published: Published, page: str, words: Mapping[str, str] = {}, draws: Mapping[str, Draw] = DRAWS) -> list[Table | Figure]:
+def blocks_of(published: Published, page: str, words: Mapping[str, str] = {}, draws: Mapping[str, Draw] = DRAWS) -> list[Block]:
     """The blocks of a page, in order. words: in the place of $names. Tables that this publication has not are left out."""
-    found: list[Table | Figure] = []
+    found: list[Block] = []
     for entry in stated()[page]:
         given = entry | {name: Template(value).substitute(words) for name, value in entry.items() if isinstance(value, str)}
         if name := given.pop("figure", ""):
@@ -126,10 +122,7 @@ def span_words(since: datetime, until: datetime) -> dict[str, str]:
 
 
 def fleet(published: Published, query: Query) -> Page:
-    """Next steps, the error budget, what changed, coverage, what is not judged."""
-    weeks = published.rows("select * from marts.dim_weeks order by is_complete desc, week_utc desc limit 1")
-    week = weeks[0]["week_utc"] if weeks else NO_WEEK
-    groups = published.rows("select kind from marts.fct_weekly_summary where kind <> 'all' order by raid_group_count desc, kind limit 1")
+    """Who needs somebody, the map, and what raises no alert. The rest of the week is in its report."""
     due = published.rows("select * from marts.drive_actions where needs_person order by action_rank")
     places = drive_places(published, {row["drive_id"] for row in due})
     named = [
@@ -138,20 +131,19 @@ def fleet(published: Published, query: Query) -> Page:
     ]
     needs = escape(f"{counted_noun(len(due), 'drive')} {'need' if len(due) > 1 else 'needs'} somebody. ")
     answer = needs + Markup("; ").join(named) if due else "No drive needs anybody."
-    metrics = [definitions()["metrics"][name] for name in SHOWN]
-    words = {
-        "week": literal(week), "first": literal(week - timedelta(weeks=12)), "end": literal(week + timedelta(weeks=1)),
-        "kind": quoted(groups[0]["kind"] if groups else "disk"), "measures": measured_sql(),
-        "descriptions": " ".join(f"{metric['label']}: {metric['description']}" for metric in metrics),
-    }  # fmt: skip
-    draws: dict[str, Draw] = {
-        "tails": lambda rows: weekly_trend(
-            rows, week, numerator="tail_hours", denominator="raid_hours", share="tail_hour_ratio", what="tail hours", of="RAID-hours"
-        ),
-        "when": lambda rows: heat_map(rows, week),
-    }
-    blocks = blocks_of(published, "fleet", words, draws)
-    return Page("Slow drives now", blocks, under=f"The week is that of {day(week)} (UTC)." if weeks else "", answer=answer)
+    blocks: list[Block] = []
+    words = dict.fromkeys(("silent", "unjudged", "unknown"), "")
+    if published.has(MAPPED):
+        blocks.append(Map())
+        found = published.rows(f"select distinct unjudged_reason, reason_drives from {MAPPED} where unjudged_reason is not null")
+        counts = {row["unjudged_reason"]: row["reason_drives"] for row in found}
+        words["silent"] = counted_noun(counts.pop("silent", 0), "drive")
+        words["unknown"] = counted_noun(counts.pop("kind unknown", 0), "drive")
+        words["unjudged"] = listed([f"{human(number)} {reason}" for reason, number in sorted(counts.items(), key=lambda each: -each[1])])
+    kept = kept_reports(published.warehouse.root)
+    report = link("/report", f"the report of {kept[0].stem}", name=kept[0].name) if kept else link("/reports", "the weekly report")
+    under = Markup("Error budget, what changed and coverage are in {}.").format(report)
+    return Page("Slow drives now", [*blocks, *blocks_of(published, "fleet", words)], under=under, answer=answer, is_calm=not due)
 
 
 def drive(published: Published, query: Query) -> Page:
@@ -353,7 +345,7 @@ def experiment(published: Published, query: Query) -> Page:
         raise QueryError(f"{query.get('id', '')!r} is no experiment of this publication; the page Lab lists those that are")
     named = [name for name, columns in published.columns.items() if name.startswith("lab.") and "experiment_id" in columns]
     filled = [name for name in named if published.rows(f"select 1 from {name} where experiment_id = {this} limit 1")]
-    blocks: list[Table | Figure] = [
+    blocks: list[Block] = [
         Table(
             name.partition(".")[2], name, f"select * exclude (experiment_id) from {name} where experiment_id = {this}", name, rows=15,
             note=published.relations.get(name, ""), fold="results" not in name and name != listed,
@@ -408,6 +400,13 @@ def exact(published: Published, sought: str) -> str | None:
         return None
 
 
+def tables(published: Published, query: Query) -> Page:
+    """What people query, and the project's measures."""
+    metrics = [definitions()["metrics"][name] for name in SHOWN]
+    descriptions = " ".join(f"{metric['label']}: {metric['description']}" for metric in metrics)
+    return Page("Tables", blocks_of(published, "tables", {"measures": measured_sql(), "descriptions": descriptions}))
+
+
 def plain(published: Published, query: Query, name: str) -> Page:
     """A page that its tables alone make."""
     return Page(name.capitalize(), blocks_of(published, name))
@@ -415,7 +414,7 @@ def plain(published: Published, query: Query, name: str) -> Page:
 
 PAGES: dict[str, Callable[[Published, Query], Page | str]] = {
     "/": fleet, "/drive": drive, "/hour": hour, "/group": group, "/model": model, "/alert": alert, "/reports": reports, "/study": study,
-    "/experiment": experiment, "/table": table, "/search": search,
+    "/experiment": experiment, "/table": table, "/tables": tables, "/search": search,
     **{f"/{name}": partial(host_or_enclosure, column=name) for name in ("host", "enclosure")},
-    **{f"/{name}": partial(plain, name=name) for name in ("alerts", "candidates", "decisions", "lab", "tables")},
+    **{f"/{name}": partial(plain, name=name) for name in ("alerts", "candidates", "decisions", "lab")},
 }  # fmt: skip
