@@ -157,6 +157,9 @@ def drive(published: Published, query: Query) -> Page:
     todo = published.rows(f"select * from marts.drive_actions where drive_id = {this}")
     decided = published.rows(f"select * from marts.fct_drive_decisions where drive_id = {this} order by decision_seq desc limit 1")
     answer = "Nothing to do: it is on no list."
+    unjudged = f"select unjudged_reason from status.fct_judged_drives where drive_id = {this} and unjudged_reason <> 'kind unknown'"
+    for row in published.rows(unjudged) if published.has("status.fct_judged_drives") else ():
+        answer = f"Not judged, {row['unjudged_reason']}: that it is on no list does not mean that it is fast."
     for row in todo:  # what was found stays beside what somebody decided
         action, why = ("action_undecided", "why_undecided") if row["decision"] else ("action", "why")
         answer = f"{row[action]}: {row[why]}"

@@ -211,6 +211,13 @@ def test_a_calm_answer_has_no_bar_of_a_warning(console: Served, client: httpx.Cl
     assert '<div class="digest">' in client.get(f"/drive?id={due}").text
 
 
+def test_a_drive_that_is_not_judged_says_so_on_its_page_too(client: httpx.Client):
+    spared = [(drive, said) for state, drive, said in squares(client.get("/").text) if state == "not judged"]
+    assert spared
+    for drive, said in spared[:3]:
+        assert f"Not judged, {said.partition('not judged, ')[2]}:" in client.get(f"/drive?id={drive}").text
+
+
 def test_long_names_of_places_are_not_cut_off_or_repeated(console: Served, client: httpx.Client):
     left = value(console.warehouse, "select strftime(left_at, '%Y-%m-%d') from marts.dim_drives where left_at is not null limit 1")
     assert f'<span class="under">until {left}, ' in client.get("/decisions").text
