@@ -109,8 +109,8 @@ STATES = {"replace": "R", "check path": "P", "inspect": "I", "watch": "W", "not 
 """States of status.fct_drive_states, the most urgent first, and the letter of each: no state is seen by its colour alone."""
 
 DRAWN_DRIVES, DRAWN_STATES, OPEN_PLACES, WIDE = 600, 2500, 24, 24
-"""Drives up to which all are drawn. Of larger fleets only those are that have an action or are silent, so many of them at most, and so many
-places are open at first. Drives from which on a tile is twice as wide.
+"""Drives up to which all are drawn; of a larger fleet those at most that have an action or are silent, and places that are open at first.
+Drives from which on a tile is twice as wide.
 """
 
 

@@ -137,7 +137,7 @@ def cell(column: str, row: Row, places: dict[str, Row]) -> Markup:
 
 
 def subject(what: str, id: str, places: dict[str, Row]) -> str:
-    """What people call the subject of an alert: an enclosure that is named after its host without the host."""
+    """Name that people have for the subject of an alert: an enclosure that is named after its host without the host."""
     host, _, enclosure = id.rpartition("/")
     return enclosure if what == "enclosure" and enclosure.startswith(host) else str(places.get(id, {}).get("name", id))
 

@@ -404,7 +404,7 @@ def exact(published: Published, sought: str) -> str | None:
 
 
 def tables(published: Published, query: Query) -> Page:
-    """What people query, and the project's measures."""
+    """Relations that people query, and the project's measures."""
     metrics = [definitions()["metrics"][name] for name in SHOWN]
     descriptions = " ".join(f"{metric['label']}: {metric['description']}" for metric in metrics)
     return Page("Tables", blocks_of(published, "tables", {"measures": measured_sql(), "descriptions": descriptions}))
