@@ -33,7 +33,7 @@ from console.blocks import Page, Query, cells_of
 from console.cells import address
 from console.figures import quick_chart
 from console.guard import REPORT_POLICY, Access, Guard
-from console.pages import PAGES, kept_reports
+from console.pages import PAGES, kept_reports, rooms
 from console.published import FORMS, Publications, Published
 from drivetail.ask.decisions import REPLACE, VERDICTS, decide, never_slow
 from engine.read import QueryError, Row, first_line
@@ -116,7 +116,8 @@ class Console:
         text = self.templates.get_template(template).render(
             published=published, user=user, form_token=self.access.form_token(user), age=age, is_stale=is_stale,
             here=f"{request.url.path}?{request.url.query}",
-            q=request.query_params.get("q", ""), warehouse=str(self.warehouse.root), path=request.url.path, version=self.version,
+            rooms=published.remembered(rooms) if published else rooms(None), q=request.query_params.get("q", ""),
+            warehouse=str(self.warehouse.root), path=request.url.path, version=self.version,
             **content,
         )  # fmt: skip
         return HTMLResponse(text, status)
@@ -125,7 +126,7 @@ class Console:
     def _download(published: Published, path: str, query: Query) -> Response:
         name, _, form = query["download"].rpartition(".")
         if form not in FORMS:
-            raise QueryError("a table is downloaded as csv or parquet")
+            raise QueryError(f"a table is downloaded as {', '.join(FORMS)}")
         rest = {key: value for key, value in query.items() if key != "download"}
         page = PAGES[path](published, rest)
         if isinstance(page, str):
@@ -179,7 +180,7 @@ class Console:
             if query.get("as") == "chart" and (figure := quick_chart(columns, rows)):
                 content["figure"] = drawn(figure, "answer", "The answer as a chart")
         status, look = 422 if problem else 200, query.get("as")
-        return self._html(request, "ask.html.j2", published, status, look=look, limit=ROWS, questions=cookbook(), **content)
+        return self._html(request, "ask.html.j2", published, status, look=look, limit=ROWS, questions=cookbook(), forms=FORMS, **content)
 
     # ----------------------------------------------------------------------------------------------------------------
     # Decide
@@ -224,14 +225,19 @@ class Console:
 def _views(published: Published, path: str, asked: tuple[tuple[str, str], ...]) -> tuple[Page | str, list[Row]]:
     """A page, or the address of the one that was meant, and the values of its blocks for the template."""
     page = PAGES[path](published, dict(asked))
-    return page, [] if isinstance(page, str) else [block.view(published, path, dict(asked)) for block in page.blocks]
+    if isinstance(page, str):
+        return page, []
+    views = [block.view(published, path, dict(asked)) for block in page.blocks]
+    return page, [view for view in views if view.get("rows", True) or view["block"].empty or view.get("sought")]
 
 
 def file_of(pieces: Iterator[bytes], name: str) -> StreamingResponse:
     """Bytes as a file to keep. What fails does so before the first is sent."""
     first = next(pieces, b"")
-    kind = "text/csv; charset=utf-8" if name.endswith(".csv") else "application/vnd.apache.parquet"
-    return StreamingResponse(chain([first], pieces), media_type=kind, headers={"content-disposition": f'attachment; filename="{name}"'})
+    kinds = {"csv": "text/csv; charset=utf-8", "json": "application/json", "parquet": "application/vnd.apache.parquet"}
+    return StreamingResponse(
+        chain([first], pieces), media_type=kinds[name.rpartition(".")[2]], headers={"content-disposition": f'attachment; filename="{name}"'}
+    )
 
 
 @cache

@@ -55,7 +55,7 @@ def start_early() -> None:
 
 
 async def answered(published: Published, sql: str, form: str, is_gone: Callable[[], Awaitable[bool]]) -> bytes:
-    """The answer to a question as a file, `csv` or `parquet`; pickled without a form. is_gone: whether nobody waits for it any more.
+    """The answer to a question as a file of one of FORMS; pickled without a form. is_gone: whether nobody waits for it any more.
 
     Raises: QueryError where it is not one question about relations of the publication, takes too long or too much, or fails.
     """
@@ -139,7 +139,7 @@ def _refuse_files(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
 
 
 def download(cursor: duckdb.DuckDBPyConnection, sql: str, form: str) -> Iterator[bytes]:
-    """The rows of a query as `csv`, in pieces, or as a `parquet` file."""
+    """The rows of a query as `csv` or `json`, in pieces, or as a `parquet` file."""
     if form == "parquet":
         import pyarrow.parquet as pq
 
@@ -150,6 +150,14 @@ def download(cursor: duckdb.DuckDBPyConnection, sql: str, form: str) -> Iterator
                 writer.write_batch(batch)
         yield file.getvalue()
         return
+    if form == "json":
+        cursor.execute(f"select to_json(answer) from (\n{sql}\n) as answer")
+        before = "[\n"
+        while texts := cursor.fetchmany(2000):
+            yield (before + ",\n".join(_finite(text) for (text,) in texts)).encode()
+            before = ",\n"
+        yield b"[]\n" if before == "[\n" else b"\n]\n"
+        return
     cursor.execute(sql)
     rows: list[tuple[Any, ...]] = [tuple(column[0] for column in cursor.description or [])]
     while rows:
@@ -157,6 +165,11 @@ def download(cursor: duckdb.DuckDBPyConnection, sql: str, form: str) -> Iterator
         csv.writer(buffer, lineterminator="\n").writerows(rows)
         yield buffer.getvalue().encode()
         rows = cursor.fetchmany(2000)
+
+
+def _finite(text: str) -> str:
+    """JSON with null for NaN and Infinity, which it has no words for."""
+    return json.dumps(json.loads(text, parse_constant=lambda _: None)) if "NaN" in text or "Infinity" in text else text
 
 
 @cache

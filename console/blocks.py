@@ -1,14 +1,15 @@
-"""Parts of a page: tables of one query each, figures, facts. A table sorts, filters and pages in the database, by its address."""
+"""Parts of a page: tables of one query each, figures, the map, facts. A table sorts, filters and pages in the database, by its address."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import plotly.graph_objects as go
 from markupsafe import Markup
 
-from console.cells import HIDDEN, PAGES, address, cell, heading, shape
+from console.cells import HIDDEN, PAGES, address, by_number, cell, heading, shape
 from console.published import DOWNLOADED, FORMS, Published
 from engine.read import QueryError, Row
 from engine.warehouse import quoted
@@ -23,7 +24,8 @@ class Table:
     """The rows of a query.
 
     relation: whose descriptions explain the columns. picks: its drives can be decided on. fold: closed at first; `unasked`: and asked when
-    it is opened. order: of its columns, after the reader's own.
+    it is opened. said: in a heading that is folded, in the place of how many rows there are. empty: without one a table without rows is
+    left out. order: of its columns, after the reader's own.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Table:
     rows: int = 25
     picks: bool = False
     fold: bool | str = False
+    said: str = ""
 
     def chosen(self, query: Query) -> str:
         """The SQL of the rows that the reader chose, in the reader's order."""
@@ -60,7 +63,7 @@ class Table:
         links = {
             "block": self,
             "ask": address("/ask", sql=f"{self.sql.strip()}\norder by {self.order}" if self.order else self.sql.strip()),
-            "downloads": {form: address(page, **{**dict(query), "download": f"{self.name}.{form}"}) for form in FORMS},
+            "downloads": {name: address(page, **{**dict(query), "download": f"{self.name}.{form}"}) for form, name in FORMS.items()},
             "open": to(page="1") if self.fold == "unasked" and not own else "",
             "is_open": not self.fold or bool(own),
         }
@@ -102,18 +105,92 @@ class Figure:
         return {"block": self, "figure": shown, "ask": address("/ask", sql=self.sql.strip())}
 
 
+STATES = {"replace": "R", "check path": "P", "inspect": "I", "watch": "W", "not judged": "?", "well": ""}
+"""States of status.fct_drive_states, the most urgent first, and the letter of each: no state is seen by its colour alone."""
+
+DRAWN_DRIVES, DRAWN_STATES, OPEN_PLACES, WIDE = 600, 2500, 24, 24
+"""Drives up to which all are drawn; of a larger fleet those at most that have an action or are silent, and places that are open at first.
+Drives from which on a tile is twice as wide.
+"""
+
+
+@dataclass(frozen=True)
+class Map:
+    """The fleet: a tile for each host, or enclosure without one, in it a square for each drive."""
+
+    name: str = "map"
+    title: str = "Every drive, by host"
+
+    def view(self, published: Published, page: str, query: Query) -> Row:
+        found = published.rows(f"select distinct state, state_drives from {MAPPED}")
+        counts = {row["state"]: row["state_drives"] for row in found}
+        drives = sum(counts.values())
+        is_whole = drives <= DRAWN_DRIVES
+        which = "" if is_whole else f"where is_noted order by place_rank, drive_id limit {DRAWN_STATES}"
+        rows = published.rows(f"select * from {MAPPED} {which}")
+        # a small fleet is always drawn in the same order, of a large one the most urgent first
+        rows.sort(
+            key=lambda row: (not is_whole and row["place_rank"], *(by_number(row[name] or "~") for name in ("place", "enclosure", "name")))
+        )
+        tiles = [tile(list(of)) for _, of in groupby(rows, key=lambda row: row["place"])]
+        last = published.rows(f"select place_rank from {MAPPED} order by place_rank desc limit 1")
+        key = [
+            (state, letter, counts[state], address("/table", **{"name": MAPPED, "rows.q": state}))
+            for state, letter in STATES.items()
+            if state in counts
+        ]
+        opened, heading = (len(tiles), self.title) if is_whole else (OPEN_PLACES, "Hosts with a drive to look at")
+        return {
+            "block": self, "heading": heading, "key": key, "open": tiles[:opened], "folded": tiles[opened:],
+            "other_places": last[0]["place_rank"] - len(tiles) if last else 0,
+            "other_drives": drives - sum(each["drives"] for each in tiles),
+            "is_cut": len(rows) == DRAWN_STATES, "ask": address("/ask", sql=f"select * from {MAPPED} order by place_rank, drive_id"),
+        }  # fmt: skip
+
+
+MAPPED = "status.fct_drive_states"
+
+
+def tile(rows: list[Row]) -> Row:
+    """A place of the map: its name, its page, and its drives by enclosure."""
+    first = rows[0]
+    page = "/host" if first["host"] else "/enclosure"
+    return {
+        "place": first["place"] or "place unknown",
+        "to": address(page, id=first["place"]) if first["place"] else "",
+        "drives": first["place_drives"],
+        "others": first["place_drives"] - len(rows),
+        "is_wide": len(rows) > WIDE,
+        "shelves": [[square(row) for row in shelf] for _, shelf in groupby(rows, key=lambda row: row["enclosure"])],
+    }
+
+
+def square(row: Row) -> Row:
+    """A drive of the map: its page, its state as a class and a letter, and in words; of the last 14 days those on which it was slow."""
+    reason, days = row["unjudged_reason"], row["slow_days_14d"] or 0
+    said = f"{row['name']}: {row['state']}" + (f", {reason}" if reason else "") + (f", slow on {days} of 14 days" if days else "")
+    state = row["state"]
+    return {"to": address("/drive", id=row["drive_id"]), "state": state.replace(" ", "-"), "letter": STATES[state], "said": said,
+            "days": days, "is_told": row["is_noted"] or days}  # fmt: skip
+
+
+Block = Table | Figure | Map
+
+
 @dataclass(frozen=True)
 class Page:
     """A page: its title, a line under it, the answer, and what is on it, in this order.
 
-    facts: title and value. drive: can be decided on. ticket: how to replace it. span: the form that chooses the hours. text: is shown as it
-    is.
+    is_calm: nobody needs to act on the answer. nothing: in the place of blocks that are all left out. facts: title and value. drive: can be
+    decided on. ticket: how to replace it. span: the form that chooses the hours. text: is shown as it is.
     """
 
     title: str
-    blocks: list[Table | Figure]
+    blocks: list[Block]
     under: Markup | str = ""
     answer: Markup | str = ""
+    is_calm: bool = False
+    nothing: str = ""
     facts: Sequence[tuple[str, Markup | str]] = ()
     drive: str = ""
     ticket: str = ""

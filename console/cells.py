@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from datetime import date, datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -34,7 +35,7 @@ HEADINGS = {
     "slow_days_14d": "slow days of 14", "successor_drive_id": "replaced by", "decided_by": "by", "alert_id": "incident",
     "incident_id": "slow with others of", "raid_level": "RAID level", "slow_hours_28d": "slow hours", "verdict_reason": "why",
     "together_hours_28d": "with others, hours", "median_latency_us": "peers' median (µs)", "io_ratio": "I/Os, after to before",
-    "rio_lost": "I/Os lost", "raid_hours": "RAID-hours",
+    "rio_lost": "I/Os lost", "raid_hours": "RAID-hours", "why_undecided": "why",
 }  # fmt: skip
 UNITS = (("_utc", " (UTC)"), ("_us", " (µs)"), ("_bytes", ""), ("_28d", " in 28 days"), ("_at", " at (UTC)"), ("_ratio", ""))
 TIMES = {
@@ -49,7 +50,7 @@ SHARES = ("coverage", *(f"_{what}{end}" for what in ("ratio", "share", "rate") f
 WORDS = {"cause", "reason", "event_type", "exclusion_reason", "subject_type", "transition", "role", "evidence", "rule"}
 """Texts of the models' own, which are read as words."""
 
-WHY = {"why", "evidence", "note", "verdict_reason", "lists_reason", "detail", "comment", "message"}
+WHY = {"why", "why_undecided", "evidence", "note", "verdict_reason", "lists_reason", "detail", "comment", "message"}
 
 HIDDEN = {"action_rank", "incident_rank", "candidate_rank", "decision_seq", "ordinal_position"}
 """The order of a table: no reader needs to see it."""
@@ -86,6 +87,11 @@ def text(column: str, value: Any) -> str:
     return str(in_order(str(value).replace("_", " ") if column in WORDS else str(value)))
 
 
+def by_number(name: str) -> list[str]:
+    """A key that puts slot 2 before slot 10."""
+    return [part.zfill(9) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
+
+
 def address(page: str, **parameters: object) -> str:
     """The address of a page of the console."""
     given = {name: value for name, value in parameters.items() if value not in (None, "")}
@@ -99,11 +105,14 @@ def cell(column: str, row: Row, places: dict[str, Row]) -> Markup:
         return Markup(numbers.NONE)
     # the name of an incident repeats what stands beside it
     shown = "look" if column in ("alert_id", "part_of") else text(column, value)
-    if column == "incident_id" and (group := value.removeprefix("raid_group ")) != value:
-        shown = f"RAID group {places.get(group, {}).get('name', group)}"
     page, names = PAGES.get(column, ""), {"name" if column == "relation" else "id": value}
+    if column == "incident_id":
+        what, _, name = value.partition(" ")
+        words = f"{what.replace('raid_group', 'RAID group')} {subject(what, name, places)}"
+        return Markup('<a class="id" href="{}">{}</a>').format(address(SUBJECTS[what], id=name), words)
     if column == "subject_id":
-        page = SUBJECTS.get(row.get("subject_type", ""), "")
+        what = row.get("subject_type", "")
+        page, shown = SUBJECTS.get(what, ""), subject(what, value, places)
     elif column == "hour_utc" and isinstance(row.get("drive_id"), str):
         page, names = "/hour", {"id": row["drive_id"], "at": f"{value:%Y-%m-%d %H:%M}"}
     elif column == "enclosure" and (host := row.get("host") or places.get(row.get("drive_id", ""), {}).get("host")):
@@ -116,12 +125,20 @@ def cell(column: str, row: Row, places: dict[str, Row]) -> Markup:
     known = places.get(value, {}) if page == "/drive" else {}
     is_to_do = "action" in row
     under = Markup("")
-    if place(known):
-        said = ", ".join(
-            part for part in (shown, known["model"], known["enclosure"] if column == "drive_id" and is_to_do else None) if part
-        )
+    where, until = place(known), ""
+    if where and known["left_at"]:
+        where, _, until = where.rpartition(" until ")
+    if where:
+        parts = (until and f"until {until}", shown, known["model"], known["enclosure"] if column == "drive_id" and is_to_do else None)
+        said = ", ".join(part for part in parts if part)
         under = Markup('<span class="under">{}{}</span>').format(said, badge(known["action"]) if known["action"] and not is_to_do else "")
-    return Markup('<a class="id" href="{}">{}</a>{}').format(address(page, **names), place(known) or shown, under)
+    return Markup('<a class="id" href="{}">{}</a>{}').format(address(page, **names), where or shown, under)
+
+
+def subject(what: str, id: str, places: dict[str, Row]) -> str:
+    """Name that people have for the subject of an alert: an enclosure that is named after its host without the host."""
+    host, _, enclosure = id.rpartition("/")
+    return enclosure if what == "enclosure" and enclosure.startswith(host) else str(places.get(id, {}).get("name", id))
 
 
 def badge(word: str) -> Markup:

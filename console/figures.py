@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
-from console.cells import is_number
+from console.cells import by_number, is_number
 from engine.read import Row
 from report.page.look import INK, SLOW, colour, packed, safe, slowdown_axis, styled
 from report.page.numbers import TIMES, instant
@@ -103,6 +102,31 @@ def group_latencies(rows: list[Row]) -> go.Figure | None:
             x=instants(slow), y=packed([row["usual_median_latency_us"] / 1000 for row in slow]), mode="markers", name="usual at that hour",
             marker={"size": 5, "color": GREY}, hovertemplate="usually %{y:.3g} ms, %{x}<extra></extra>",
         )  # fmt: skip
+    return in_milliseconds(figure)
+
+
+def drive_latencies(rows: list[Row]) -> go.Figure | None:
+    """Latency of a drive by hour before the median of its RAID group. Rows: kind, hour_utc, latency_us, median_latency_us, is_slow."""
+    if not rows:
+        return None
+    figure = go.Figure()
+    own = colour(rows[0]["kind"])
+    for column, name, shade, width in (("median_latency_us", "median of its RAID group", GREY, 5), ("latency_us", "this drive", own, 1.6)):
+        figure.add_scatter(
+            x=instants(rows), y=packed([row[column] and row[column] / 1000 for row in rows]), mode="lines+markers", name=name,
+            line={"color": shade, "width": width}, marker={"size": width, "color": shade}, connectgaps=False,
+            hovertemplate=f"{name}: %{{y:.3g}} ms, %{{x}}<extra></extra>",
+        )  # fmt: skip
+    slow = [row for row in rows if row["is_slow"]]
+    figure.add_scatter(
+        x=instants(slow), y=packed([row["latency_us"] / 1000 for row in slow]), mode="markers", name="slow hour",
+        marker={"size": 5, "color": SLOW}, hoverinfo="skip",
+    )  # fmt: skip
+    return in_milliseconds(figure)
+
+
+def in_milliseconds(figure: go.Figure) -> go.Figure:
+    """Latencies over the hours."""
     styled(figure, 240, hovermode="closest")
     figure.update_layout(margin={"l": 44, "r": 8, "t": 28, "b": 40})
     figure.update_xaxes(hoverformat="%a %Y-%m-%d %H:00 UTC")
@@ -114,8 +138,7 @@ def slow_map(rows: list[Row]) -> go.Figure | None:
     """Drives by hours: how slow each was, as shades; a drive or an hour that is slow is seen as a line. Rows: label, hour_utc, slowdown,
     slow_at; of several thresholds the least is the edge of the shades.
     """
-    # slot 2 before slot 10
-    drives = sorted({row["label"] for row in rows}, key=lambda label: [part.zfill(9) for part in re.split(r"(\d+)", label)])[:MOST_LINES]
+    drives = sorted({row["label"] for row in rows}, key=by_number)[:MOST_LINES]
     hours = sorted({row["hour_utc"] for row in rows})
     if not drives:
         return None
@@ -132,9 +155,9 @@ def slow_map(rows: list[Row]) -> go.Figure | None:
                   "thickness": 12, "outlinewidth": 0, "tickfont": {"color": INK}},
         hovertemplate=f"%{{y}}: %{{z:.2f}}{TIMES}, %{{x}}<extra></extra>",
     )  # fmt: skip
-    styled(figure, 110 + 16 * len(drives), hovermode="closest")
+    styled(figure, max(190, 110 + 16 * len(drives)), hovermode="closest")
     figure.update_layout(margin={"l": 8, "r": 8, "t": 12, "b": 40})
-    figure.update_xaxes(showgrid=False, nticks=4, tickformat="%b %d")
+    figure.update_xaxes(showgrid=False, nticks=4, tickangle=0, tickformat="%b %d" if hours[-1] - hours[0] > timedelta(days=4) else None)
     figure.update_yaxes(type="category", showgrid=False, autorange="reversed", dtick=1, tickfont={"size": 11})
     return figure
 

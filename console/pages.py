@@ -15,10 +15,10 @@ import plotly.graph_objects as go
 import yaml
 from markupsafe import Markup, escape
 
-from console.blocks import Figure, Page, Query, Table, drive_places, group_names, texts
+from console.blocks import MAPPED, Block, Figure, Map, Page, Query, Table, drive_places, group_names, texts
 from console.cells import PAGES as COLUMN_PAGES
 from console.cells import address
-from console.figures import drive_hours, group_latencies, group_tails, slow_map
+from console.figures import drive_hours, drive_latencies, group_latencies, group_tails, slow_map
 from console.measures import SHOWN, definitions, measured_sql
 from console.published import Published
 from drivetail.ask.explain.hour import hour_text
@@ -29,20 +29,16 @@ from drivetail.tell.alerts import OPEN, Alert, sentence
 from engine.read import QueryError, Row, not_asked
 from engine.warehouse import quoted
 from ingest.contract.values import utc
-from report.page.numbers import NONE, capacity, day, instant, kind_name
-from report.weekly.figures import heat_map, weekly_trend
-from report.words import counted_noun, place
+from report.page.numbers import NONE, capacity, day, instant, kind_name, listed
+from report.words import counted_noun, human, place
 
 MOST = timedelta(days=92)
-
-NO_WEEK = datetime(2000, 1, 3)
-"""The week to ask for where no week is complete: a Monday earlier than any data."""
 
 PEERS = timedelta(days=15)
 """Longest span in which every other drive of the group is drawn, or every drive of a host."""
 
 Draw = Callable[[list[Row]], go.Figure | None]
-DRAWS: dict[str, Draw] = {"tails": group_tails, "map": slow_map, "latencies": group_latencies}
+DRAWS: dict[str, Draw] = {"tails": group_tails, "map": slow_map, "latencies": group_latencies, "milliseconds": drive_latencies}
 
 
 @cache
@@ -55,9 +51,9 @@ def stated() -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def blocks_of(published: Published, page: str, words: Mapping[str, str] = {}, draws: Mapping[str, Draw] = DRAWS) -> list[Table | Figure]:
+def blocks_of(published: Published, page: str, words: Mapping[str, str] = {}, draws: Mapping[str, Draw] = DRAWS) -> list[Block]:
     """The blocks of a page, in order. words: in the place of $names. Tables that this publication has not are left out."""
-    found: list[Table | Figure] = []
+    found: list[Block] = []
     for entry in stated()[page]:
         given = entry | {name: Template(value).substitute(words) for name, value in entry.items() if isinstance(value, str)}
         if name := given.pop("figure", ""):
@@ -70,6 +66,9 @@ def blocks_of(published: Published, page: str, words: Mapping[str, str] = {}, dr
 def literal(value: datetime) -> str:
     """An instant in SQL."""
     return f"timestamp '{value:%Y-%m-%d %H:%M:%S}'"
+
+
+SEARCH = "search for a part of its name"
 
 
 def link(page: str, shown: str, **parameters: object) -> Markup:
@@ -124,10 +123,7 @@ def span_words(since: datetime, until: datetime) -> dict[str, str]:
 
 
 def fleet(published: Published, query: Query) -> Page:
-    """Next steps, the error budget, what changed, coverage, what is not judged."""
-    weeks = published.rows("select * from marts.dim_weeks order by is_complete desc, week_utc desc limit 1")
-    week = weeks[0]["week_utc"] if weeks else NO_WEEK
-    groups = published.rows("select kind from marts.fct_weekly_summary where kind <> 'all' order by raid_group_count desc, kind limit 1")
+    """Who needs somebody, the map, and what raises no alert. The rest of the week is in its report."""
     due = published.rows("select * from marts.drive_actions where needs_person order by action_rank")
     places = drive_places(published, {row["drive_id"] for row in due})
     named = [
@@ -136,26 +132,25 @@ def fleet(published: Published, query: Query) -> Page:
     ]
     needs = escape(f"{counted_noun(len(due), 'drive')} {'need' if len(due) > 1 else 'needs'} somebody. ")
     answer = needs + Markup("; ").join(named) if due else "No drive needs anybody."
-    metrics = [definitions()["metrics"][name] for name in SHOWN]
-    words = {
-        "week": literal(week), "first": literal(week - timedelta(weeks=12)), "end": literal(week + timedelta(weeks=1)),
-        "kind": quoted(groups[0]["kind"] if groups else "disk"), "measures": measured_sql(),
-        "descriptions": " ".join(f"{metric['label']}: {metric['description']}" for metric in metrics),
-    }  # fmt: skip
-    draws: dict[str, Draw] = {
-        "tails": lambda rows: weekly_trend(
-            rows, week, numerator="tail_hours", denominator="raid_hours", share="tail_hour_ratio", what="tail hours", of="RAID-hours"
-        ),
-        "when": lambda rows: heat_map(rows, week),
-    }
-    blocks = blocks_of(published, "fleet", words, draws)
-    return Page("Slow drives now", blocks, under=f"The week is that of {day(week)} (UTC)." if weeks else "", answer=answer)
+    blocks: list[Block] = []
+    words = dict.fromkeys(("silent", "unjudged", "unknown"), "")
+    if published.has(MAPPED):
+        blocks.append(Map())
+        found = published.rows(f"select distinct unjudged_reason, reason_drives from {MAPPED} where unjudged_reason is not null")
+        counts = {row["unjudged_reason"]: row["reason_drives"] for row in found}
+        words["silent"] = counted_noun(counts.pop("silent", 0), "drive")
+        words["unknown"] = counted_noun(counts.pop("kind unknown", 0), "drive")
+        words["unjudged"] = listed([f"{human(number)} {reason}" for reason, number in sorted(counts.items(), key=lambda each: -each[1])])
+    kept = kept_reports(published.warehouse.root)
+    report = link("/report", f"the report of {kept[0].stem}", name=kept[0].name) if kept else link("/reports", "the weekly report")
+    under = Markup("Error budget, what changed and coverage are in {}.").format(report)
+    return Page("Slow drives now", [*blocks, *blocks_of(published, "fleet", words)], under=under, answer=answer, is_calm=not due)
 
 
 def drive(published: Published, query: Query) -> Page:
     """One drive: the answer, where to walk, its hours against its peers, and all that is known of it."""
     with published.cursor() as cursor:
-        known = known_drive(cursor, query.get("id", ""))
+        known = known_drive(cursor, query.get("id", ""), SEARCH)
     id, host, enclosure, group = (known[name] for name in ("drive_id", "host", "enclosure", "current_raid_group_id"))
     this, span = quoted(id), span_of(published, query)
     groups = published.rows(f"select * from marts.dim_raid_groups where raid_group_id = {quoted(group or '')}")
@@ -165,6 +160,9 @@ def drive(published: Published, query: Query) -> Page:
     with published.cursor() as cursor:
         probe = newest_probes(cursor).get(id)
     answer = "Nothing to do: it is on no list."
+    unjudged = f"select unjudged_reason from status.fct_judged_drives where drive_id = {this} and unjudged_reason <> 'kind unknown'"
+    for row in published.rows(unjudged) if published.has("status.fct_judged_drives") else ():
+        answer = f"Not judged, {row['unjudged_reason']}: that it is on no list does not mean that it is fast."
     for row in todo:  # what was found stays beside what somebody decided
         action, why = ("action_undecided", "why_undecided") if row["decision"] else ("action", "why")
         answer = f"{row[action]}: {row[why]}"
@@ -191,12 +189,13 @@ def drive(published: Published, query: Query) -> Page:
         hours = f"raid_group_id in (select raid_group_id from marts.fct_drive_hours where {hours})"
     within = f"occurred_at >= {words['since']} and occurred_at < {words['until']}"
     events = f"select * from marts.fct_drive_events where drive_id = {this} and {within}"
-    draws: dict[str, Draw] = {"hours": lambda rows: drive_hours(rows, id, known["kind"], published.rows(events))}
+    draws = {**DRAWS, "hours": lambda rows: drive_hours(rows, id, known["kind"], published.rows(events))}
     title = place(known) or id
     under = ", ".join(part for part in (id if title != id else "", known["model"], called) if part)
     blocks = blocks_of(published, "drive", {**words, "id": this, "hours": hours}, draws)
     how = "" if known["left_at"] else ticket_of(known, todo, groups, probe)
-    return Page(title, blocks, under=under, answer=answer, facts=facts, drive=id, ticket=how, span=span)
+    is_calm = not any(row["needs_person"] for row in todo)
+    return Page(title, blocks, under=under, answer=answer, is_calm=is_calm, facts=facts, drive=id, ticket=how, span=span)
 
 
 def hour(published: Published, query: Query) -> Page:
@@ -206,8 +205,9 @@ def hour(published: Published, query: Query) -> Page:
         start, _ = parse_hour(query.get("at", ""))
     except (click.BadParameter, OverflowError) as error:
         raise QueryError(f"{query.get('at', '')!r} is not an hour; write it as 2026-01-05 07:00 (UTC)") from error
-    where = place(drive_places(published, {id}).get(id, {}))
     with published.cursor() as cursor:
+        known = known_drive(cursor, id, SEARCH)
+        id, where = known["drive_id"], place(known)
         text = hour_text(cursor, published.warehouse, id, f"{start:%Y-%m-%d %H:%M}")
     since, until = (f"{start + timedelta(days=days):%Y-%m-%dT%H:%M}" for days in (-3, 4))
     return Page(f"{where or id}, {instant(start)} UTC", [], under=link("/drive", id, id=id, since=since, until=until), text=text)
@@ -307,15 +307,43 @@ def reports(published: Published, query: Query) -> Page:
     root = published.warehouse.root
     kept = [("Kept as it was written", link("/report", path.stem, name=path.name)) for path in kept_reports(root)]
     answer = "" if kept else "None is kept: drivetail report writes one."
-    return Page("Reports", [], under=str(root / "reports"), answer=answer, facts=kept)
+    return Page("Reports", [], under=str(root / "reports"), answer=answer, is_calm=True, facts=kept)
 
 
 def study(published: Published, query: Query) -> Page:
     """Does this fleet behave as the paper's did?"""
-    with published.cursor() as cursor:
-        if "study_results" in not_asked(cursor):
-            return Page("Study", [], answer="Nobody has asked for the study yet: run drivetail study.")
+    if not has_study(published):
+        return Page("Study", [], answer="Nobody has asked for the study yet: run drivetail study.", is_calm=True)
     return Page("Does this fleet behave as the paper's did?", blocks_of(published, "study"))
+
+
+def has_study(published: Published) -> bool:
+    """Whether somebody has asked for the study."""
+    with published.cursor() as cursor:
+        return "study_results" not in not_asked(cursor)
+
+
+def has_lab(published: Published) -> bool:
+    """Whether an experiment or a run of the lab can be seen."""
+    listed = [entry["of"] for entry in stated()["lab"]]
+    return any(published.has(relation) and published.rows(f"select 1 from {relation} limit 1") for relation in listed)
+
+
+def rooms(published: Published | None) -> dict[str, str]:
+    """The pages that every page leads to: name -> address. Study and lab only where there is one."""
+    found = {
+        "Fleet": "/",
+        "Alerts": "/alerts",
+        "Candidates": "/candidates",
+        "Decisions": "/decisions",
+        "Models": "/model",
+        "Reports": "/reports",
+    }
+    if published is not None and has_study(published):
+        found["Study"] = "/study"
+    if published is not None and has_lab(published):
+        found["Lab"] = "/lab"
+    return {**found, "Tables": "/tables", "Ask": "/ask"}
 
 
 def experiment(published: Published, query: Query) -> Page:
@@ -325,7 +353,7 @@ def experiment(published: Published, query: Query) -> Page:
         raise QueryError(f"{query.get('id', '')!r} is no experiment of this publication; the page Lab lists those that are")
     named = [name for name, columns in published.columns.items() if name.startswith("lab.") and "experiment_id" in columns]
     filled = [name for name in named if published.rows(f"select 1 from {name} where experiment_id = {this} limit 1")]
-    blocks: list[Table | Figure] = [
+    blocks: list[Block] = [
         Table(
             name.partition(".")[2], name, f"select * exclude (experiment_id) from {name} where experiment_id = {this}", name, rows=15,
             note=published.relations.get(name, ""), fold="results" not in name and name != listed,
@@ -354,7 +382,13 @@ def search(published: Published, query: Query) -> Page | str:
     if published.has(ALIASES):
         drives.append(f"drive_id in (select drive_id from {ALIASES} where contains(lower(alias), lower({quoted(sought)})))")
     words = {"drives": " or ".join(drives), "sought": quoted(sought)}
-    return Page(f"Search: {sought}", blocks_of(published, "search", words))
+    nothing = "No drive, host, enclosure, model or RAID group has it in its name."
+    try:
+        with published.cursor() as cursor:
+            known_drive(cursor, sought, "try a part of the name")
+    except QueryError as error:
+        nothing = f"{str(error)[0].upper()}{str(error)[1:]}" if sought else "Type a name, or a part of one."
+    return Page(f"Search: {sought}", blocks_of(published, "search", words), nothing=nothing)
 
 
 ALIASES = "intermediate.int_names"
@@ -374,6 +408,13 @@ def exact(published: Published, sought: str) -> str | None:
         return None
 
 
+def tables(published: Published, query: Query) -> Page:
+    """Relations that people query, and the project's measures."""
+    metrics = [definitions()["metrics"][name] for name in SHOWN]
+    descriptions = " ".join(f"{metric['label']}: {metric['description']}" for metric in metrics)
+    return Page("Tables", blocks_of(published, "tables", {"measures": measured_sql(), "descriptions": descriptions}))
+
+
 def plain(published: Published, query: Query, name: str) -> Page:
     """A page that its tables alone make."""
     return Page(name.capitalize(), blocks_of(published, name))
@@ -381,7 +422,7 @@ def plain(published: Published, query: Query, name: str) -> Page:
 
 PAGES: dict[str, Callable[[Published, Query], Page | str]] = {
     "/": fleet, "/drive": drive, "/hour": hour, "/group": group, "/model": model, "/alert": alert, "/reports": reports, "/study": study,
-    "/experiment": experiment, "/table": table, "/search": search,
+    "/experiment": experiment, "/table": table, "/tables": tables, "/search": search,
     **{f"/{name}": partial(host_or_enclosure, column=name) for name in ("host", "enclosure")},
-    **{f"/{name}": partial(plain, name=name) for name in ("alerts", "candidates", "decisions", "lab", "tables")},
+    **{f"/{name}": partial(plain, name=name) for name in ("alerts", "candidates", "decisions", "lab")},
 }  # fmt: skip

@@ -44,7 +44,7 @@ def check_accessible(page: Page) -> None:
     """The page has what screen readers need."""
     assert dict(page.tags)["html"]["lang"] == "en"
     named = [attrs for _, attrs in page.tags if "tabindex" in attrs or attrs.get("class") == "plotly-graph-div"]
-    assert named and all(attrs.get("role") in ("img", "region") and attrs.get("aria-label") for attrs in named)
+    assert named and all(attrs.get("role") in ("group", "region") and attrs.get("aria-label") for attrs in named)
     assert all(attrs.get("scope") for tag, attrs in page.tags if tag == "th")
     levels = [int(tag[1]) for tag, _ in page.tags if re.fullmatch(r"h[1-6]", tag)]
     assert levels.count(1) == 1

@@ -78,7 +78,7 @@ def figure_html(figure: go.Figure, div_id: str, label: str) -> str:
     # a script ends at the first "</script", whatever the language
     data = _DIRECTION.sub(r"\1\\\\u\2", str(figure.to_json())).replace("<", "\\u003c")
     return (
-        f'<div id="{html.escape(div_id)}" class="plotly-graph-div" role="img" aria-label="{html.escape(label)}" '
+        f'<div id="{html.escape(div_id)}" class="plotly-graph-div" role="group" aria-label="{html.escape(label)}" '
         f'style="height: {figure.layout.height}px">'
         f'<script type="application/json">{data}</script></div>'
     )

@@ -29,18 +29,19 @@ def count(value: int | None) -> str:
 
 
 def percent(share: float | None) -> str:
-    """A share, 0..1, as a percentage; never rounded to 0% or 100% unless it is."""
+    """A share, 0..1, or the change of one, as a percentage; never rounded to 0% or 100% unless it is."""
     if share is None:
         return NONE
-    value = 100 * share
-    if share in (0, 1):
-        return f"{value:.0f}%"
+    value = 100 * abs(share)
+    sign = "-" if share < 0 else ""
+    if value in (0, 100):
+        return f"{sign}{value:.0f}%"
     if value < 0.001:
-        return "< 0.001%"
+        return f"{'> -' if sign else '< '}0.001%"
     if value > 99.99:
-        return "> 99.99%"
+        return f"{'< -' if sign else '> '}99.99%"
     digits = 2 if value >= 99.9 else 1 if value >= 1 else 2 if value >= 0.1 else 3
-    return f"{value:.{digits}f}%"
+    return f"{sign}{value:.{digits}f}%"
 
 
 def ratio(value: float | None) -> str:

@@ -49,8 +49,13 @@ def weekly_trend(rows: Sequence[Row], week: datetime, *, numerator: str, denomin
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
+HEAT_TOP = 0.2
+"""Share of RAID groups with a tail from which on an hour is in full colour, every week the same."""
+
+
 def heat_map(rows: Sequence[Row], week: datetime) -> go.Figure:
     """Share of RAID groups with a tail, hour by day; hours without a valid RAID-hour stay empty."""
+    ticks = [HEAT_TOP * quarter / 4 for quarter in range(5)]
     given = {row["hour_utc"]: row for row in rows}
     days = [[given.get(week + timedelta(days=day, hours=hour)) for hour in range(24)] for day in range(7)]
     figure = go.Figure()
@@ -65,8 +70,15 @@ def heat_map(rows: Sequence[Row], week: datetime) -> go.Figure:
         hovertemplate="%{y}, %{x}:00 UTC: %{text}<extra></extra>",
         hoverongaps=False,
         zmin=0,
+        zmax=HEAT_TOP,
         colorscale=[[0, "rgba(213, 94, 0, 0.05)"], [1, "rgba(213, 94, 0, 1)"]],
-        colorbar={"tickformat": ".0%", "thickness": 12, "outlinewidth": 0, "tickfont": {"color": INK}},
+        colorbar={
+            "tickvals": ticks,
+            "ticktext": [f"{tick:.0%}" + (" or more" if tick == HEAT_TOP else "") for tick in ticks],
+            "thickness": 12,
+            "outlinewidth": 0,
+            "tickfont": {"color": INK},
+        },
         xgap=1,
         ygap=1,
     )

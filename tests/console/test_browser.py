@@ -142,6 +142,9 @@ def test_every_page_opens_folds_and_fits(browser: Any, console: Served, width: i
             for summary in page.locator("main > section > details > summary").all():
                 summary.click()
             assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), address
+            assert page.locator("[role=img] :is(a, button, [tabindex])").count() == 0, (
+                f"{address}: what is read as one picture has no parts"
+            )
 
 
 def test_pages_without_javascript_have_their_tables_and_forms(browser: Any, console: Served):

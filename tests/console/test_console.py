@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import html
 import io
+import json
+import math
 import re
 import threading
 import time
@@ -12,6 +14,7 @@ import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import duckdb
 import httpx
 import pytest
 
@@ -20,11 +23,13 @@ from console.measures import measured_sql
 from console.pages import stated
 from console.published import HOURS, Publications
 from console.serve import access_of, serve
-from engine.build import publish_store
+from engine.build import make_study, publish_store
 from engine.read import QueryError, open_published
 from engine.warehouse import Warehouse
 from ingest.raw.register import Register
 from tests.console.conftest import TOKEN, Served, served
+from tests.golden import copied
+from tests.report.conftest import demo_fleet
 
 DRIVE, GROUP, HOST = "D00000002A", "disk-g000000", "pdx2-disk-h00000"
 ALL_PAGES = [
@@ -63,9 +68,94 @@ def test_the_fleet_shows_whom_the_marts_name(console: Served, client: httpx.Clie
     assert f"{count} drives need somebody." in page
 
 
+SQUARE = re.compile(r'<a class="([\w-]+)" href="/drive\?id=([^"]+)" title="([^"]+)"')
+
+
+def squares(page: str) -> list[tuple[str, str, str]]:
+    """The drives that the map draws: state, drive, words."""
+    return [(state.replace("-", " "), drive, html.unescape(said)) for state, drive, said in SQUARE.findall(page)]
+
+
+def test_the_map_has_every_drive_once_with_its_state_in_words(console: Served, client: httpx.Client):
+    page = client.get("/").text
+    drawn = squares(page)
+    with open_published(console.warehouse) as connection:
+        due = set(connection.execute("select action, drive_id from marts.drive_actions where needs_person").fetchall())
+        days = dict(connection.execute("select drive_id, slow_days_14d from marts.replacement_candidates").fetchall())
+        stays = {drive for (drive,) in connection.execute("select drive_id from marts.dim_drives where left_at is null").fetchall()}
+    assert len(drawn) == len({drive for _, drive, _ in drawn}) and {drive for _, drive, _ in drawn} <= stays
+    assert {(state, drive) for state, drive, _ in drawn if state in ("replace", "check path", "inspect")} == due != set()
+    assert all(state in said for state, _, said in drawn)
+    slow = {drive: said for _, drive, said in drawn if "of 14 days" in said}
+    assert slow and all(f"slow on {days[drive]} of 14 days" in said for drive, said in slow.items())
+    told = re.findall(r'href="/drive\?id=[^"]+" title="[^"]+"(?: style="[^"]+")? aria-label="([^"]+)"', page)
+    assert set(told) == {said for state, _, said in drawn if state not in ("well", "not judged") or "of 14" in said or "silent" in said}
+
+
+def test_the_list_of_what_to_do_names_only_drives_that_need_somebody(console: Served, client: httpx.Client):
+    rows = client.get("/", params={"download": "actions.json"}).json()
+    expected = value(console.warehouse, "select list(drive_id order by drive_id) from marts.drive_actions where needs_person")
+    assert sorted(row["drive_id"] for row in rows) == expected
+
+
+def test_a_judged_drive_of_no_known_kind_is_not_among_the_unjudged(console: Served, client: httpx.Client):
+    apart = client.get("/", params={"download": "unknown.json"}).json()
+    unjudged = client.get("/", params={"download": "unjudged.json"}).json()
+    judged = "select max(slowdown_hours) > 0 from status.fct_recent_drives where drive_id = '{}'"
+    assert apart and all(value(console.warehouse, judged.format(row["drives"])) for row in apart)
+    assert unjudged and "kind unknown" not in {row["reason"] for row in unjudged}
+
+
+@pytest.mark.parametrize("noted", [0.005, 0.3])
+def test_a_map_of_50000_drives_is_quick_and_small(tmp_path: Path, noted: float):
+    warehouse = copied(demo_fleet(), tmp_path / "warehouse")
+    warehouse.published.chmod(0o644)
+    with duckdb.connect(str(warehouse.published)) as connection:
+        connection.execute(
+            f"""
+            drop view status.fct_drive_states;
+            create table status.states as
+            select
+                'WD-WX' || drive as drive_id, 'slot ' || drive % 24 as name, 'fra3-rack' || drive // 240 || '-host' || drive // 24 as host,
+                null::varchar as enclosure, 24 as place_drives, drive // 24 + 1 as place_rank,
+                if(drive < {noted} * 50000, 'watch', 'well') as state, null::varchar as unjudged_reason, drive % 15 as slow_days_14d
+            from range(50000) as drives(drive);
+            create view status.fct_drive_states as
+            select *, host as place, state = 'watch' as is_noted, count(*) over (partition by state) as state_drives, 0 as reason_drives
+            from status.states
+            """
+        )
+    with served(warehouse) as console, console.client() as client:
+        client.get("/alerts")
+        began = time.monotonic()
+        page = client.get("/").text
+        assert time.monotonic() - began < 1
+    assert len(page) < 1_500_000
+    places, tiles = 50000 * noted / 24, len(re.findall('<li><p><a href="/host', page))
+    assert tiles == math.ceil(min(places, 2500 / 24)) and f"{2084 - tiles:,} more places with {50000 - 24 * tiles:,} drives" in page
+    assert len(squares(page)) == min(50000 * noted, 2500) and ("no drive there has a state" in page) == (noted < 0.05)
+
+
+def test_study_and_lab_are_in_the_bar_where_there_is_one(client: httpx.Client, tmp_path: Path):
+    bar = 'aria-current="page">Fleet</a></li>(.*)<li class="search">'
+
+    def rooms(reader: httpx.Client) -> set[str]:
+        return set(re.findall(r'href="(/\w*)"', re.findall(bar, reader.get("/").text, re.DOTALL)[0]))
+
+    without = rooms(client)
+    assert {"/alerts", "/tables"} <= without and not {"/study", "/lab"} & without
+    warehouse = copied(demo_fleet(), tmp_path / "warehouse")
+    make_study(warehouse)
+    warehouse.published.chmod(0o644)
+    with duckdb.connect(str(warehouse.published)) as connection:
+        connection.execute("create or replace view lab.dim_experiments as select 'e1' as experiment_id")
+    with served(warehouse) as console, console.client() as reader:
+        assert rooms(reader) - without == {"/study", "/lab"}
+
+
 def test_every_query_of_a_page_can_be_asked_and_gives_its_rows(client: httpx.Client):
     links = {html.unescape(link) for page in ALL_PAGES[:6] for link in re.findall(r'href="(/ask\?sql=[^"]+)">SQL', client.get(page).text)}
-    assert len(links) > 30
+    assert len(links) > 25
     for link in links:
         assert client.get(link).status_code == 200, link
 
@@ -75,6 +165,7 @@ def test_a_table_sorts_filters_turns_pages_and_downloads_its_rows(console: Serve
     page = client.get("/table", params=chosen).text
     rows = list(csv.DictReader(io.StringIO(client.get("/table", params={**chosen, "download": "rows.csv"}).text)))
     packed = client.get("/table", params={**chosen, "download": "rows.parquet"}).content
+    listed = client.get("/table", params={**chosen, "download": "rows.json"})
     second = client.get("/table", params={"name": "marts.dim_drives", "rows.page": "2"}).text
     expected = value(
         console.warehouse, f"select list(drive_id order by drive_id desc) from marts.dim_drives where current_raid_group_id = '{GROUP}'"
@@ -82,6 +173,8 @@ def test_a_table_sorts_filters_turns_pages_and_downloads_its_rows(console: Serve
     assert [row["drive_id"] for row in rows] == expected
     assert [page.index(f"id={drive}") for drive in expected] == sorted(page.index(f"id={drive}") for drive in expected)
     assert packed[:4] == b"PAR1"
+    assert [{name: "" if value is None else str(value) for name, value in row.items()} for row in listed.json()] == rows
+    assert listed.headers["content-type"] == "application/json" and 'filename="rows.json"' in listed.headers["content-disposition"]
     assert "Earlier rows" in second
 
 
@@ -100,7 +193,46 @@ def test_a_search_leads_to_what_is_named_in_full(client: httpx.Client, sought: s
 def test_a_page_of_nothing_says_what_to_do(client: httpx.Client, page: str):
     answer = client.get(page)
     assert answer.status_code == 422
-    assert 'role="alert"' in answer.text
+    (said,) = re.findall(r'role="alert">(.*?)</p>', answer.text)
+    assert "drivetail" not in said, "nobody types a command into a browser"
+
+
+def test_a_search_without_a_result_suggests_names_and_has_no_empty_tables(client: httpx.Client):
+    page = client.get("/search", params={"q": "D00000002B"}).text
+    assert "did you mean" in page and DRIVE in page
+    assert "download" not in page and "<section" not in page.partition("<main")[2]
+    assert "download" in client.get("/search", params={"q": "D0000000"}).text
+
+
+def test_a_calm_answer_has_no_bar_of_a_warning(console: Served, client: httpx.Client):
+    well = value(console.warehouse, "select drive_id from status.fct_drive_states where state = 'well' order by drive_id limit 1")
+    assert '<div class="digest calm">' in client.get(f"/drive?id={well}").text
+    due = value(console.warehouse, "select drive_id from marts.drive_actions where needs_person limit 1")
+    assert '<div class="digest">' in client.get(f"/drive?id={due}").text
+
+
+def test_a_drive_that_is_not_judged_says_so_on_its_page_too(client: httpx.Client):
+    spared = [(drive, said) for state, drive, said in squares(client.get("/").text) if state == "not judged"]
+    assert spared
+    for drive, said in spared[:3]:
+        assert f"Not judged, {said.partition('not judged, ')[2]}:" in client.get(f"/drive?id={drive}").text
+
+
+def test_long_names_of_places_are_not_cut_off_or_repeated(console: Served, client: httpx.Client):
+    left = value(console.warehouse, "select strftime(left_at, '%Y-%m-%d') from marts.dim_drives where left_at is not null limit 1")
+    assert f'<span class="under">until {left}, ' in client.get("/decisions").text
+    incident = value(
+        console.warehouse, "select incident_id from marts.drive_actions where incident_id like 'enclosure%' and needs_person limit 1"
+    )
+    _, _, enclosure = str(incident).rpartition("/")
+    assert re.search(rf'<a class="id" href="/enclosure[^"]+">enclosure {enclosure}</a>', client.get("/").text)
+
+
+def test_a_drive_has_one_word_on_every_list(console: Served, client: httpx.Client):
+    drawn = {drive: state for state, drive, _ in squares(client.get("/").text)}
+    lists = (("/candidates", "candidates"), ("/", "actions"))
+    rows = [row for page, name in lists for row in client.get(page, params={"download": f"{name}.json"}).json()]
+    assert len(rows) > 10 and all(row["action"] == drawn[row["drive_id"]] for row in rows)
 
 
 def test_the_measures_are_those_of_the_marts(console: Served):
@@ -282,6 +414,19 @@ def test_a_question_reads_and_writes_nothing_else(console: Served, client: httpx
     answer = client.get("/ask", params={"sql": sql.replace("{root}", str(console.warehouse.root)), **more})
     assert answer.status_code == 422, answer.text[:500]
     assert not list(Path("/tmp").glob("drivetail_stolen*"))
+
+
+@pytest.mark.parametrize(
+    ("sql", "rows"),
+    [
+        ("select 'nan'::double as a, 'NaN' as b, [1, 'inf'::double] as c", [{"a": None, "b": "NaN", "c": [1, None]}]),
+        ("select range as a from range(5000) order by a", [{"a": number} for number in range(5000)]),
+        ("select 1 as a where false", []),
+    ],
+)  # fmt: skip
+def test_json_has_every_row_and_null_for_what_is_no_number(client: httpx.Client, sql: str, rows: list[dict[str, object]]):
+    text = client.get("/ask", params={"sql": sql, "download": "json"}).text
+    assert json.loads(text, parse_constant=lambda word: pytest.fail(f"{word} is no JSON")) == rows
 
 
 def test_settings_of_a_question_hold_for_no_page(client: httpx.Client):

@@ -344,6 +344,10 @@ def test_numbers_are_never_rounded_to_all_or_nothing():
     assert [percent(share) for share in shares] == [
         "\u2013", "0%", "100%", "< 0.001%", "0.012%", "0.42%", "3.1%", "50.0%", "99.6%", "99.96%", "> 99.99%",
     ]  # fmt: skip
+    changes = [-share for share in shares[2:] if share is not None]
+    assert [percent(share) for share in changes] == [
+        "-100%", "> -0.001%", "-0.012%", "-0.42%", "-3.1%", "-50.0%", "-99.6%", "-99.96%", "< -99.99%",
+    ]  # fmt: skip
     assert [ratio(number) for number in (None, 2.0, 23.456, 1234.5)] == ["\u2013", "2.00\u00d7", "23.5\u00d7", "1,234\u00d7"]
 
 

@@ -15,10 +15,13 @@ LEAST_LIKENESS = 0.8
 """How like an unknown drive id a known one must be to be offered, from 0 to 1."""
 
 
-def known_drive(connection: duckdb.DuckDBPyConnection, drive: str) -> Row:
+LISTED = '`drivetail sql "select drive_id, host, device, slot from drives"` lists them'
+
+
+def known_drive(connection: duckdb.DuckDBPyConnection, drive: str, otherwise: str = LISTED) -> Row:
     """The drive's row of dim_drives, by its serial number or by where it is: `web2/sdd`, `web2/3` for a slot, with a space too.
 
-    Raises: QueryError with the closest ids there are.
+    Raises: QueryError with the closest ids there are, or `otherwise`.
     """
     found = fetch(connection, "select * from marts.dim_drives where drive_id = ?", [drive])
     if found:
@@ -45,7 +48,7 @@ def known_drive(connection: duckdb.DuckDBPyConnection, drive: str) -> Row:
     close = close or [
         place({**row, "host": host}).replace(" slot ", "/").replace(" ", "/") for row in fetch(connection, there, {"host": host})
     ]
-    hint = f"did you mean {', '.join(close)}?" if close else '`drivetail sql "select drive_id, host, device, slot from drives"` lists them'
+    hint = f"did you mean {', '.join(close)}?" if close else otherwise
     raise QueryError(f"{drive}: no record of the publication names this drive; {hint}")
 
 
