@@ -450,7 +450,7 @@ def _named(said: Verdicts, warehouse: Warehouse) -> None:
             hosts = {
                 name for host in world.hosts for name in (host.name, *(labels["instance"].rpartition(":")[0] for _, labels in host.labels))
             }
-            true = {group for group in groups[number, uuid] if group.partition("@")[0] not in hosts}
+            true = {group for group in groups[number, uuid] if group.partition("@")[0].partition(" (")[0] not in hosts}
             if len(true) > 1 or true & others:
                 said.say(world, 4, f"array {uuid} is {sorted(true)}" + (" as another is" if true & others else ""))
 
