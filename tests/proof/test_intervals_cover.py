@@ -89,7 +89,7 @@ def test_at_least_92_percent_of_intervals_hold_the_true_share(is_weekly: bool, h
 
 
 def test_more_tails_never_make_an_interval_lie_lower() -> None:
-    """Of weeks alike but for their tails: from none to all hours of a RAID group, and then of a second one."""
+    """Weeks alike but for their tails: from none to all hours of a RAID group, and then of a second one."""
     connection = duckdb.connect()
     connection.execute("""
         create table clusters as

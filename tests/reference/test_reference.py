@@ -135,7 +135,7 @@ def test_newcombe_as_published(one, two, low, high):
 
 
 def test_effective_size_at_the_edges():
-    """Of N observations, before Student's limit makes less of them."""
+    """N observations are worth so many, before Student's limit makes less of them."""
 
     def size(hits: int, total: int, clusters: list[tuple[int, int]]) -> float:
         return effective_size(hits, total, clusters) * (student_limit(len(clusters) - 1) / Z) ** 2
