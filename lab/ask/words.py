@@ -69,7 +69,10 @@ def comparison_table(rows: Sequence[Row]) -> str:
     def written(row: Row) -> Row:
         low, high = row["ci_low"], row["ci_high"]
         interval = None if low is None else f"{low:,.6g} to {high:,.6g}"
-        words = {"a better": f"{a} better", "b better": f"{b} better"}
+        words = {
+            "a better": f"{a} better", "b better": f"{b} better", "limited": "both reach their limit",
+            "not alike": f"not the same benchmark: {row['differing_options']}",
+        }  # fmt: skip
         of_file = f" {size(row['parameter'])}" if row["parameter"] else ""
         return row | {
             "what": f"{row['benchmark']} {row['test']}{of_file}",
