@@ -131,7 +131,8 @@ def _jobs(rows: Iterable[Row]) -> str:
 
 def _failed(row: Row) -> str:
     when = row["phase"] if row["phases"] == 1 else "in both phases"
-    return f"{row['failure'][0].upper()}{row['failure'][1:]} in {counted_noun(row['runs'], 'run')} {when}: job {row['job']} has no result there."
+    failure = row["failure"][0].upper() + row["failure"][1:]
+    return f"{failure} in {counted_noun(row['runs'], 'run')} {when}: job {row['job']} has no result there."
 
 
 def _unlike(cells: Sequence[Row]) -> list[str]:
