@@ -14,7 +14,9 @@ Row = dict[str, Any]
 Key = tuple[str, str, str, int, int]
 """Configuration, benchmark, test, parameter, size_bytes."""
 OF_BOTH = (
-    "diff", "better", "pct_better", "pct_of_before", "is_minor", "loss_percent", "most_loss_percent", "most_gain_percent", "is_equal", "worse_p", "holm_p",
+    "diff", "better", "pct_better", "pct_of_before", "is_minor",
+    "loss_percent", "most_loss_percent", "most_gain_percent", "is_equal", "worse_p",
+    "holm_p",
     "welch_t", "welch_df", "welch_p", "ci_low", "ci_high",
 )  # fmt: skip
 """Columns that need both phases: null where one is not measured."""

@@ -24,7 +24,7 @@ from lab.version import lab_models
 
 pytestmark = pytest.mark.xdist_group("lab")
 
-EXPERIMENTS = 500
+EXPERIMENTS = 300
 OPTIONS = {"rw": "randread", "bs": "4k", "direct": "1"}
 
 
@@ -66,11 +66,11 @@ def share(said: list[str], begins: str) -> float:
     return sum(one.startswith(begins) for one in said) / len(said)
 
 
-@pytest.mark.parametrize(("jobs", "runs"), [(1, 3), (8, 3), (8, 10)])
+@pytest.mark.parametrize(("jobs", "runs"), [(1, 3), (5, 3), (5, 10)])
 def test_at_most_one_in_twenty_experiments_without_change_alarms(jobs: int, runs: int) -> None:
     """The paper's rule (the means differ by more than both sd) alarms in 29% of experiments of 8 cells at 3 runs."""
-    # 500 experiments at a true 5% stay below 7.5% in 99 of 100 tries
-    assert share(answers(jobs, runs, 0, seed=jobs + runs), "Yes") < 0.075
+    # 300 experiments at a true 5% stay below 8% in 99 of 100 tries
+    assert share(answers(jobs, runs, 0, seed=jobs + runs), "Yes") < 0.08
 
 
 @pytest.mark.parametrize(("runs", "least"), [(5, 0.5), (10, 0.85), (30, 0.99)])
@@ -94,7 +94,7 @@ def phases(folder: Path, name: str, **sides: Any) -> Path:
         more = dict(sides.get(phase, {}))
         speed, version = more.pop("speed", 1000), more.pop("version", "fio-3.36")
         for run in range(1, 6):
-            jobs = [job("j", speed * (1 + run / 1000), **{key: value for key, value in more.items()})]
+            jobs = [job("j", speed * (1 + run / 1000), **more)]
             files[f"{phase}{run}.json"] = json.dumps({"fio version": version, "jobs": jobs})
     listed = [f"{file},fio,c,{file[-6]},{file[:-6]}" for file in files]
     return write_bundle(folder, files, listed, manifest(name, "before_after", expected_runs=5))
@@ -160,7 +160,7 @@ def test_the_comparison_agrees_with_the_page(landed: Warehouse) -> None:
     assert verdicts("alike") == {"equal"} and verdicts("blocks") == {"not alike"} and verdicts("missed") == {"a better"}
     assert verdicts("rate") == {"limited", "equal"}
     table = lab("compare", "before", "after", "--experiment", "blocks", "-w", landed.root).output
-    assert "not the same benchmark: bs 4096 against 1048576" in table
+    assert "Not the same benchmark: bs 4096 against 1048576; not compared" in table
 
 
 def test_failed_jobs_are_kept_with_their_reason(landed: Warehouse) -> None:
