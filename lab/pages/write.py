@@ -65,8 +65,8 @@ def write_lab(warehouse: Warehouse, experiment_id: str | None = None, out: Path 
             ]
             given = f"{counted_noun(read['files'], 'file')} gave {counted_noun(len(results), 'result')}."
             part: dict[str, Any] = {
-                "question": "What was measured?", "answer": [*failed, given], "template": "other.html.j2", "results": results[:MOST_RESULTS],
-                "size": size, "most": MOST_RESULTS,
+                "question": "What was measured?", "answer": [*failed, given], "template": "other.html.j2",
+                "results": results[:MOST_RESULTS], "size": size, "most": MOST_RESULTS,
             }  # fmt: skip
         else:
             part = import_module(f"lab.pages.{KINDS[experiment['kind']]}").part(connection, experiment, other)
