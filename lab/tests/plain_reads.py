@@ -217,14 +217,16 @@ def pauses(reads: list[Row]) -> list[int]:
 def _in_order(low: list[int], reads: list[Row]) -> list[int]:
     """Places of low reads without those of slow files; none where low reads and others come in random order."""
     shares: dict[str, list[bool]] = defaultdict(list)
+    known = {*low}
     for place, one in enumerate(reads):
-        shares[one["file"]].append(place in {*low})
+        shares[one["file"]].append(place in known)
     if min(map(mean, shares.values())) <= 0.1:
         low = [place for place in low if len(of := shares[reads[place]["file"]]) < 5 or mean(of) < 0.9]
     n, m = len(low), len(reads) - len(low)
     if min(n, m) < 10:
         return low
-    runs = 1 + sum((a in {*low}) != (a + 1 in {*low}) for a in range(len(reads) - 1))
+    known = {*low}
+    runs = 1 + sum((place in known) != (place + 1 in known) for place in range(len(reads) - 1))
     variance = 2 * n * m * (2 * n * m - n - m) / ((n + m) ** 2 * (n + m - 1))
     return low if NormalDist().cdf((runs - 1 - 2 * n * m / (n + m)) / math.sqrt(variance)) < 0.05 else []
 

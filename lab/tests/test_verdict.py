@@ -169,3 +169,18 @@ def test_failed_jobs_are_kept_with_their_reason(landed: Warehouse) -> None:
         {"phase": "after", "error": 5, "failure": "error 5 (Input/output error)"}, {"phase": "before", "error": None, "failure": None},
     ]  # fmt: skip
     assert not rows(landed, "select 1 from lab.fct_bench_results where experiment_id = 'failed' and phase = 'after'")
+
+
+def test_files_are_compared_without_a_warehouse(tmp_path: Path) -> None:
+    for name in ("fast", "slow"):
+        (tmp_path / name).mkdir()
+        for run in (1, 2, 3):
+            document = {"fio version": "fio-3.36", "jobs": [job("j", (1000 if name == "fast" else 700) + run)]}
+            (tmp_path / name / f"{run}.json").write_text(json.dumps(document))
+    done = lab("compare", *sorted(tmp_path.glob("*/*.json")), "--format", "json", "-w", tmp_path / "none")
+    assert {(row["side_a"], row["side_b"], row["verdict"]) for row in json.loads(done.stdout)} == {("fast", "slow", "a better")}
+    (tmp_path / "fast" / "4.txt").write_text("no benchmark")
+    wrong = lab("compare", tmp_path / "fast", tmp_path / "slow", "-w", tmp_path / "none")
+    assert wrong.exit_code == 1 and "4.txt: no result of fio, iozone" in wrong.output
+    alone = lab("compare", tmp_path / "slow", "-w", tmp_path / "none")
+    assert alone.exit_code == 1 and "give them from two folders" in alone.output
