@@ -84,7 +84,7 @@ def read(path: Path, reading: Reading) -> Iterator[tuple[str, pl.DataFrame]]:
     ran: list[tuple[str, int | None, str | None, bool | None, str | None]] = []
     left_out: dict[str, list[str]] = {}
     for name, options, members in _named(_concurrent(jobs, reading), document.get("global options")):
-        failures = [found for job in members if (found := _failure(job, options)) is not None]
+        failures = [failed for job in members if (failed := _failure(job, options)) is not None]
         error, failure = failures[0] if failures else (None, None)
         ran.append((name, error, failure, *_steady(members)))
         if failure is not None:
@@ -198,7 +198,7 @@ def _figures(parts: list[dict[str, Any]], way: str, options: dict[str, str], lef
             if (rate := rates[test]) is not None:
                 yield Figure(test, rate, unit, limit=limits[test])
     # fio 2 gives microseconds, and says so by leaving out _ns
-    found = {kind: [known for part in parts if (known := _latencies(part, kind)) is not None] for kind in ("clat", "lat")}
+    found = {kind: [each for part in parts if (each := _latencies(part, kind)) is not None] for kind in ("clat", "lat")}
     has_tail = any(isinstance(each.values.get("percentile"), dict) for each in found["lat"])
     for kind, latencies in found.items():
         # one line is of one distribution: of all latency where clat was switched off, or has no percentiles

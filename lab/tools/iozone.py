@@ -182,7 +182,7 @@ def _read_reports(lines: list[str], reading: Reading) -> tuple[_Mode, list[Resul
             sizes = [int(size) for size in re.findall(r"\d+", line)]
         elif (row := _ROW.fullmatch(line)) and test is None:
             continue
-        elif row and sizes:
+        elif row and sizes and test is not None:
             values = row[2].split()
             if len(values) > len(sizes):
                 reading.reject(line)

@@ -1,7 +1,7 @@
 {%- set lab_drift_bins = 20 %}{#- stretches of equal length, each with the median of its reads -#}
 {%- set lab_drift_least_bins = 10 %}{#- of fewer that have a read, no trend is said -#}
 {%- set lab_drift_share = 0.5 %}{#- share of the medians' variance that a straight line explains, from which it is a drift -#}
--- What reads do over all of a phase: a drift, files that are always slow, two speeds in random order. Grain: experiment_id, config_id, phase.
+-- Trends of reads over a whole phase: a drift, files that are always slow, two speeds in random order. Grain: experiment_id, config_id, phase.
 with spans as (
     select
         *,

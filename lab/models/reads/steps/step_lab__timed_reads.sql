@@ -101,14 +101,15 @@ marked as (
 ),
 
 -- runs of low reads and of others: as many as chance makes, or fewer (Wald and Wolfowitz)
+candidates as (
+    select *, is_below and not is_slow_file as is_candidate from marked
+),
+
 changes as (
     select
         *,
-        is_below and not is_slow_file as is_candidate,
-        (is_below and not is_slow_file) is distinct from lag(is_below and not is_slow_file) over (
-            partition by experiment_id, config_id, phase order by position asc
-        ) as is_change
-    from marked
+        coalesce(is_candidate <> lag(is_candidate) over (partition by experiment_id, config_id, phase order by position asc), true) as is_change
+    from candidates
 ),
 
 counted as (
