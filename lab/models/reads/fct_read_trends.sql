@@ -26,11 +26,14 @@ lines as (
         experiment_id, config_id, phase,
         max(span_s) as span_s,
         count(*) as bins,
-        regr_slope(speed, bin) as slope,
-        regr_intercept(speed, bin) as start,
-        regr_r2(speed, bin) as explained,
+        -- rounded, for the order of the bins is in the last bits
+        round(regr_slope(speed, bin), 3) as slope,
+        round(regr_intercept(speed, bin), 3) as start,
+        round(regr_r2(speed, bin), 9) as explained,
         -- of the slope, its error by least squares
-        sqrt(greatest(1 - regr_r2(speed, bin), 0) * var_samp(speed) / nullif(var_samp(bin), 0) / nullif(count(*) - 2, 0)) as slope_error
+        round(sqrt(
+            greatest(1 - regr_r2(speed, bin), 0) * var_samp(speed) / nullif(var_samp(bin), 0) / nullif(count(*) - 2, 0)
+        ), 3) as slope_error
     from bins
     where bin is not null
     group by experiment_id, config_id, phase
@@ -43,7 +46,7 @@ phases as (
         min(low_ratio) as low_ratio,
         min(order_p) as order_p,
         nullif(array_to_string(list_sort(list(distinct file_name) filter (where is_slow_file)), ', '), '') as slow_files,
-        1 - avg(case when is_slow_file then throughput_bytes_per_s / baseline_bytes_per_s end) as slow_files_drop_ratio
+        1 - {{ of_sample('avg', 'throughput_bytes_per_s / baseline_bytes_per_s', 'is_slow_file') }} as slow_files_drop_ratio
     from {{ ref('step_lab__timed_reads') }}
     group by experiment_id, config_id, phase
 )
