@@ -69,7 +69,7 @@ def comparison_table(rows: Sequence[Row]) -> str:
     def written(row: Row) -> Row:
         low, high = row["ci_low"], row["ci_high"]
         interval = None if low is None else f"{low:,.6g} to {high:,.6g}"
-        words = {"a better": f"{a} better", "b better": f"{b} better"}
+        words = {"a better": f"{a} better", "b better": f"{b} better", "limited": "both reach their limit"}
         of_file = f" {size(row['parameter'])}" if row["parameter"] else ""
         return row | {
             "what": f"{row['benchmark']} {row['test']}{of_file}",
@@ -92,7 +92,9 @@ def comparison_table(rows: Sequence[Row]) -> str:
         "of it": ("difference_ratio", percent),
         "verdict": "said",
     }
-    return f"Experiment {first['experiment_id']}: {a} against {b}\n" + table([written(row) for row in rows], columns)
+    unlike = dict.fromkeys(row["differing_options"] for row in rows if row["differing_options"] is not None)
+    heads = [f"Not the same benchmark: {options}; not compared" for options in unlike]
+    return "\n".join([*heads, f"Experiment {first['experiment_id']}: {a} against {b}", ""]) + table([written(row) for row in rows], columns)
 
 
 # The numbers of the papers ----------------------------------------------------------------------------------------

@@ -266,22 +266,28 @@ def write_report(warehouse: Warehouse, experiment: str | None, against: str | No
 
 
 @lab.command("compare")
-@click.argument("config_a")
-@click.argument("config_b")
+@click.argument("sides", nargs=-1, required=True, metavar="A B")
 @click.option("--experiment", metavar="EXPERIMENT", help="Experiment that has both.  [default: the only one]")
 @format_option("How to print the comparison.")
 @warehouse_option
-def compare_configs(warehouse: Warehouse, config_a: str, config_b: str, experiment: str | None, output: str) -> None:
-    """Compare two configurations, devices, phases or settings.
+def compare_configs(warehouse: Warehouse, sides: tuple[str, ...], experiment: str | None, output: str) -> None:
+    """Compare two configurations, devices, phases, settings, or files.
 
     A setting is a factor and its value, such as scheduler=none. Every test that both have, with the difference, its 95% interval and a
-    verdict, which may be inconclusive.
+    verdict, which may be inconclusive. Files of fio, iozone, mdtest, metarates or CSV need no warehouse: before/*.json after/*.json.
     """
     from lab.ask.words import compare, comparison_table
     from lab.read import published_lab
 
-    with published_lab(warehouse) as connection:
-        rows = compare(connection, config_a, config_b, experiment)
+    if experiment is None and all(Path(side).exists() for side in sides):
+        from lab.ask.files import compare_files
+
+        rows = compare_files([Path(side) for side in sides])
+    elif len(sides) != 2:
+        raise Failure(f"{counted_noun(len(sides), 'name')} given; give two to compare, or files that exist")
+    else:
+        with published_lab(warehouse) as connection:
+            rows = compare(connection, *sides, experiment)
     say_rows(output, rows, comparison_table)
 
 

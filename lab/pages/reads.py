@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import duckdb
@@ -13,10 +13,12 @@ from engine.read import Row, fetch
 from lab.pages.sync_writes import INKS, log_axis
 from lab.read import size
 from report.page.look import QUIET, SLOW, drawn, safe, styled
+from report.words import counted_noun
 
 MITIGATIONS = "select * from lab.fct_mitigations where experiment_id = ? order by slowdown, config_id"
 PERIODS = "select * from lab.fct_temporal_periods where experiment_id = ? order by config_id, phase"
 INSTANCES = "select * from lab.fct_temporal_slowdowns where experiment_id = ? order by config_id, phase, instance"
+TRENDS = "select * from lab.fct_read_trends where experiment_id = ? order by config_id, phase"
 ONSETS = "select * from lab.fct_permanent_slowdowns where experiment_id = ? and onset_hour is not null order by config_id, file_name"
 FRAGMENTS = "select * from lab.fct_fragmentation_effect where experiment_id = ? order by config_id, extent_count"
 READS = """
@@ -65,6 +67,8 @@ WHERE = {
 """Where throughput is lost to a slowdown."""
 LEAST_GAPS = 3
 """Between instances, for a period."""
+LEAST_LOW = 0.05
+"""Share of slow reads from which they are a group, not single ones."""
 REGULAR_CV = 0.5
 """Gaps that vary more have no period: those of events that come by chance have 1."""
 
@@ -81,7 +85,8 @@ def part(connection: duckdb.DuckDBPyConnection, experiment: Row, other: Row | No
     return {
         "template": "reads.html.j2",
         "question": "Is the read speed steady, and what hides it when it is not?",
-        "answer": _answer(mitigations, periods, onsets, is_long_enough=bool(fetch(connection, TESTED, [name]))),
+        "answer": _answer(mitigations, periods, onsets, is_long_enough=bool(fetch(connection, TESTED, [name])))
+        + [sentence for row in fetch(connection, TRENDS, [name]) for sentence in _trends(row)],
         "mitigations": mitigations,
         "beside": beside,
         "against": other["experiment_id"] if other is not None else None,
@@ -130,6 +135,22 @@ def _answer(mitigations: Sequence[Row], periods: Sequence[Row], onsets: Sequence
         said.append(f"A temporal drop counts from {least}: smaller ones cannot be told from the spread of single reads.")
     said += [f"{row['config_id']}: {row['file_name']} is slow for good from hour {row['onset_hour']}." for row in onsets[:5]]
     return said
+
+
+def _trends(row: Row) -> Iterator[str]:
+    """Sentences on a phase beside slowdowns: a drift, slow files, two groups of speeds."""
+    if row["is_drift"]:
+        hours, low, high = row["span_seconds"] / 3600, row["low_drift_ratio"], row["high_drift_ratio"]
+        yield (
+            f"Drift: {_named(row)} changes by {row['drift_ratio']:+.0%} in {hours:.2g} hours (95%: {low:+.0%} to {high:+.0%}): "
+            "a full cache of the drive or heat looks so."
+        )
+    if row["slow_files"]:
+        count = len(row["slow_files"].split(", "))
+        files = f"{counted_noun(count, 'file')} {'is' if count == 1 else 'are'}"
+        yield f"{_named(row)}: {files} slow at every read, by {row['slow_files_drop_ratio']:.0%}: {row['slow_files']}."
+    if row["is_random_order"] and row["low_ratio"] >= LEAST_LOW:
+        yield f"{_named(row)}: two groups of speeds in random order, {row['low_ratio']:.0%} of reads slow: is a cache in between?"
 
 
 def _named(row: Row) -> str:

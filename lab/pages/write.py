@@ -9,7 +9,7 @@ from typing import Any
 from engine.read import QueryError, fetch
 from engine.warehouse import Warehouse
 from ingest.raw.durable import replace_file
-from lab.read import experiment_of, published_lab
+from lab.read import experiment_of, published_lab, size
 from report.page.html import render
 from report.words import counted_noun
 
@@ -19,10 +19,14 @@ and what the template draws. Of any other kind the page has what all have.
 """
 
 REFUSED = "select file, reason, message from lab.ingested_files where experiment_id = ? and status = 'rejected' order by all"
-READ = """
-select count(*) as files, cast(coalesce(sum(rows_parsed), 0) as bigint) as results from lab.ingested_files
-where experiment_id = ? and status = 'accepted'
+READ = "select count(*) as files from lab.ingested_files where experiment_id = ? and status = 'accepted'"
+RESULTS = """
+select * from lab.fct_bench_results where experiment_id = ?
+order by config_id, phase, benchmark, test, size_bytes, parameter, run_number, repetition
 """
+FAILURES = "select file, job, failure from lab.fct_bench_jobs where experiment_id = ? and failure is not null order by all"
+MOST_RESULTS = 2_000
+"""Rows of a table that a page shows."""
 MISSING = """
 select config_id, phase, benchmark, missing_runs, expected_runs, count(*) as cells
 from lab.fct_missing_results where experiment_id = ? group by all order by all
@@ -54,9 +58,17 @@ def write_lab(warehouse: Warehouse, experiment_id: str | None = None, out: Path 
         if other is not None and other["kind"] != experiment["kind"]:
             raise QueryError(f"{against} is of kind {other['kind']}, {experiment_id} of kind {experiment['kind']}; give two of one kind")
         (read,) = fetch(connection, READ, [experiment_id])
-        given = f"{counted_noun(read['files'], 'file')} gave {counted_noun(read['results'], 'result')}."
-        part: dict[str, Any] = {"question": "What was measured?", "answer": [given], "template": "other.html.j2"}
-        if experiment["kind"] in KINDS:
+        if experiment["kind"] not in KINDS:
+            results = fetch(connection, RESULTS, [experiment_id])
+            failed = [
+                f"{row['file']}: job {row['job']} has no result: {row['failure']}." for row in fetch(connection, FAILURES, [experiment_id])
+            ]
+            given = f"{counted_noun(read['files'], 'file')} gave {counted_noun(len(results), 'result')}."
+            part: dict[str, Any] = {
+                "question": "What was measured?", "answer": [*failed, given], "template": "other.html.j2",
+                "results": results[:MOST_RESULTS], "size": size, "most": MOST_RESULTS,
+            }  # fmt: skip
+        else:
             part = import_module(f"lab.pages.{KINDS[experiment['kind']]}").part(connection, experiment, other)
         page = render(
             part.pop("template"),

@@ -71,7 +71,8 @@ def _fio(buffers: list[int], size: int, *, is_direct: bool) -> list[str]:
         command += [
             f"--name=write-{buffer}", f"--filename=written-{buffer}", "--rw=write", f"--bs={buffer}", f"--size={size}", "--sync=1",
             "--end_fsync=1", f"--direct={int(is_direct)}", "--ioengine=psync", "--fallocate=none", "--create_on_open=1", "--unlink=1",
-            "--stonewall",
+            # the mean is of all latency, and so are the percentiles
+            "--lat_percentiles=1", "--clat_percentiles=0", "--stonewall",
         ]  # fmt: skip
     return command
 

@@ -13,7 +13,7 @@ from lab.simulate.draft import Draft
 
 DEFAULTS: dict[str, Any] = {}
 
-WHOLE, FRAGMENTED = [2] * 8, [2, 2, 29, 2, 2, 2, 29, 2]
+WHOLE, FRAGMENTED = [1] * 8, [1, 1, 29, 1, 1, 1, 29, 1]
 NEVER_S = 1e12
 STEADY = {"noise": 0.005, "extents": WHOLE, "period_s": NEVER_S, "onset_file": []}
 READS: dict[str, tuple[dict[str, Any], str]] = {

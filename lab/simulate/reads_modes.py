@@ -24,7 +24,7 @@ DEFAULTS: dict[str, Any] = {
     "noise": 0.02,
     "throughput_bytes_per_s": 430e6,
     "file_bytes": 256 << 20,
-    "extents": [2, 2, 3, 2, 4, 2, 3, 29],
+    "extents": [1, 1, 3, 1, 4, 1, 3, 29],
     "intrinsic_drop_ratio": 0.13,
     "period_s": 7800.0,
     "duration_s": 300.0,
@@ -129,7 +129,7 @@ def _reads(rng: random.Random, parameters: dict[str, Any], times: list[float], s
         file = number % len(extents)
         throughput = parameters["throughput_bytes_per_s"] * max(0.5, rng.gauss(1, parameters["noise"]))
         if slowdowns is not None:
-            throughput *= 1 - parameters["intrinsic_drop_ratio"] * (extents[file] - 2) / max(most - 2, 1)
+            throughput *= 1 - parameters["intrinsic_drop_ratio"] * (extents[file] - 1) / max(most - 1, 1)
             for start, end, drop in slowdowns.instances:
                 if start <= at < end:
                     throughput *= 1 - drop

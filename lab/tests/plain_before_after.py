@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from math import comb, exp, log
 from statistics import mean, stdev
 from typing import Any
 
 from scipy.stats import ttest_ind
+from statsmodels.stats.multitest import multipletests
 
 Row = dict[str, Any]
 Key = tuple[str, str, str, int, int]
 """Configuration, benchmark, test, parameter, size_bytes."""
 OF_BOTH = (
-    "diff", "better", "pct_better", "pct_of_before", "is_minor", "most_loss_percent", "most_gain_percent", "is_equal", "welch_t",
-    "welch_df", "welch_p", "ci_low", "ci_high",
+    "diff", "better", "pct_better", "pct_of_before", "is_minor",
+    "loss_percent", "most_loss_percent", "most_gain_percent", "is_equal", "worse_p",
+    "holm_p",
+    "welch_t", "welch_df", "welch_p", "ci_low", "ci_high",
 )  # fmt: skip
 """Columns that need both phases: null where one is not measured."""
 
@@ -27,7 +31,21 @@ def cells(results: list[Row], expected_runs: int) -> dict[Key, Row]:
             key = row["config_id"], row["benchmark"], row["test"], row["parameter"], row["size_bytes"]
             values[key][row["phase"]].append(row["value"])
             is_rate[key] = row["unit"] not in ("us", "ms")
-    return {key: _cell(found["before"], found["after"], expected_runs, is_rate=is_rate[key]) for key, found in values.items()}
+    made = {key: _cell(found["before"], found["after"], expected_runs, is_rate=is_rate[key]) for key, found in values.items()}
+    tested = [row for row in made.values() if row["worse_p"] is not None]
+    for row, p in zip(tested, multipletests([row["worse_p"] for row in tested], method="holm")[1], strict=True):
+        row["holm_p"] = float(p)
+    for row in made.values():
+        row["answer"] = _answer(row)
+    return made
+
+
+def _answer(row: Row) -> str:
+    if row["is_equal"] is None:
+        return "no data"
+    if row["holm_p"] is not None and row["holm_p"] < 0.05:
+        return "slower" if row["loss_percent"] > 0 else "faster"
+    return "equal" if row["is_equal"] else "not slower" if row["most_loss_percent"] < 10 else "cannot say"
 
 
 def _cell(before: list[float], after: list[float], expected_runs: int, *, is_rate: bool) -> Row:
@@ -50,16 +68,22 @@ def _cell(before: list[float], after: list[float], expected_runs: int, *, is_rat
         row["pct_of_before"] = row["diff"] / mean(before) * 100
         row["is_minor"] = row["pct_better"] < 1
     if min(len(before), len(after)) >= 2:
-        one_sided = 0.0
-        if len({*before}) > 1 or len({*after}) > 1:
-            one_sided = row["diff"] - ttest_ind(before, after, equal_var=False).confidence_interval(0.9).low
-        loss = row["diff"] if is_rate else -row["diff"]
-        row["most_loss_percent"] = (loss + one_sided) / mean(before) * 100
-        row["most_gain_percent"] = (one_sided - loss) / mean(before) * 100
+        varies = len({*before}) > 1 or len({*after}) > 1
+        if varies:
+            # of the logarithms: a ratio of geometric means
+            test = ttest_ind([log(value) for value in after], [log(value) for value in before], equal_var=False)
+            interval = test.confidence_interval(0.9)
+            shifts = [mean(map(log, after)) - mean(map(log, before)), interval.low, interval.high]
+            losses = [(1 - exp(shift) if is_rate else exp(shift) - 1) * 100 for shift in shifts]
+            row["worse_p"] = float(test.pvalue)
+        else:
+            losses = [(row["diff"] if is_rate else -row["diff"]) / mean(before) * 100] * 3
+            row["worse_p"] = min(1.0, 2 / comb(len(before) + len(after), len(before))) if row["diff"] else None
+        row["loss_percent"], row["most_loss_percent"], row["most_gain_percent"] = losses[0], max(losses), -min(losses)
         row["is_equal"] = max(row["most_loss_percent"], row["most_gain_percent"]) < 10
         is_noise = abs(row["diff"]) <= row["sd_before"] + row["sd_after"]
         row["verdict"] = "inconclusive" if is_noise else f"{row['better']}_better"
-        if len({*before}) > 1 or len({*after}) > 1:
+        if varies:
             test = ttest_ind(before, after, equal_var=False)
             interval = test.confidence_interval()
             row |= {

@@ -7,7 +7,7 @@ import math
 from collections import Counter, defaultdict
 from itertools import pairwise
 from pathlib import Path
-from statistics import mean, median, stdev
+from statistics import NormalDist, mean, median, stdev
 from typing import Any
 
 from scipy.stats import ks_2samp, poisson, quantile_test, t, ttest_1samp, variation
@@ -214,6 +214,23 @@ def pauses(reads: list[Row]) -> list[int]:
     return counts
 
 
+def _in_order(low: list[int], reads: list[Row]) -> list[int]:
+    """Places of low reads without those of slow files; none where low reads and others come in random order."""
+    shares: dict[str, list[bool]] = defaultdict(list)
+    known = {*low}
+    for place, one in enumerate(reads):
+        shares[one["file"]].append(place in known)
+    if min(map(mean, shares.values())) <= 0.1:
+        low = [place for place in low if len(of := shares[reads[place]["file"]]) < 5 or mean(of) < 0.9]
+    n, m = len(low), len(reads) - len(low)
+    if min(n, m) < 10:
+        return low
+    known = {*low}
+    runs = 1 + sum((place in known) != (place + 1 in known) for place in range(len(reads) - 1))
+    variance = 2 * n * m * (2 * n * m - n - m) / ((n + m) ** 2 * (n + m - 1))
+    return low if NormalDist().cdf((runs - 1 - 2 * n * m / (n + m)) / math.sqrt(variance)) < 0.05 else []
+
+
 def temporal(reads: list[Row]) -> list[Row]:
     """Rows of fct_temporal_slowdowns of one configuration."""
     first = [around(one, reads) for one in reads]
@@ -221,6 +238,7 @@ def temporal(reads: list[Row]) -> list[Row]:
     usual = [one for one, base in zip(reads, first, strict=True) if one["speed"] >= share * (base or 0)]
     base = [around(one, usual) or before for one, before in zip(reads, first, strict=True)]
     low = [place for place, one in enumerate(reads) if one["speed"] < share * (base[place] or 0)]
+    low = _in_order(low, reads)
     before = pauses(reads)
     stretches: list[list[int]] = []
     for place in low:
@@ -391,12 +409,13 @@ def fragmentation(reads: list[Row]) -> dict[int, Row]:
     of_files = {count: [mean(values) for values in files.values()] for count, files in speeds.items()}
     rows: dict[int, Row] = {}
     for count, values in of_files.items():
-        base_count = 2 if 2 in of_files else min(of_files)
+        base_count = min(of_files)
         base = mean(of_files[base_count])
         low, high = ratio_interval(values, of_files[base_count])
         ends = (None, None) if low is None or high is None else (1 - high, 1 - low)
         rows[count] = {
-            "files": len(values), "mean_throughput_bytes_per_s": mean(values), "drop_ratio": (base - mean(values)) / base,
+            "files": len(values), "reads": sum(map(len, speeds[count].values())),
+            "mean_throughput_bytes_per_s": mean(values), "drop_ratio": (base - mean(values)) / base,
             "sd_throughput_bytes_per_s": stdev(values) if len(values) > 1 else None,
             **compared("drop_ratio", ends, 0, "slower", "faster"),
         }  # fmt: skip
@@ -460,7 +479,8 @@ def mitigations(by_config: dict[str, list[Row]], default: str) -> dict[tuple[str
         phases = [[one for one in by_config[config] if one["phase"] == phase] for phase in {one["phase"] for one in by_config[config]}]
         is_too_few, is_too_noisy = max(map(len, phases)) < 20, min(map(least_drop, phases)) >= 1
         untested = {
-            "intrinsic": len({one["extents"] for one in by_config[config] if one["extents"] is not None}) == 1,
+            "intrinsic": len({one["extents"] for one in by_config[config] if one["extents"] is not None}) == 1
+            or sum(one["extents"] == 1 for one in by_config[config]) < 30,
             "temporal": (is_too_few or is_too_noisy) and found["temporal"][0] == 0, "permanent": False,
         }  # fmt: skip
         for slowdown, (n, drop, low, high) in found.items():

@@ -20,10 +20,11 @@ UNITS = ("kB/s", "B/s", "MiB/s", "ops/s", "us", "ms")
 
 BENCH_RESULTS: Columns = {
     "row": COUNT, "pass": TEXT, "benchmark": TEXT, "test": TEXT, "parameter": COUNT, "size_bytes": COUNT, "value": REAL, "unit": TEXT,
-    "p999": REAL,
+    "p999": REAL, "options": TEXT, "rate_limit": REAL,
 }  # fmt: skip
 """`row`: place in the file, from 1. `pass`: what the file itself says, else null. `p999`: the 99.9th percentile, where `value`
-is a 99th and the tool says both.
+is a 99th and the tool says both. `options`: what the tool was told that may change the result, a line `option=value` each; its version
+is one of them. `rate_limit`: what the job was limited to, in the unit of `value`.
 """
 TABLES = {"bench_results": BENCH_RESULTS}
 Result = tuple[str, str, int, int, float, str]
@@ -44,10 +45,25 @@ def read(path: Path, reading: Reading) -> Iterator[tuple[str, pl.DataFrame]]:
     yield "bench_results", results(rows)
 
 
-def results(rows: list[Result], passes: Mapping[str, str | None] | None = None, p999: Sequence[float | None] | None = None) -> pl.DataFrame:
-    """Rows as a frame of `bench_results`, in order. passes: benchmark -> pass. p999: a value for each row."""
-    tails = p999 or [None] * len(rows)
-    numbered = [(number, (passes or {}).get(row[0]), *row, tail) for number, (row, tail) in enumerate(zip(rows, tails, strict=True), 1)]
+def options_text(options: Mapping[str, str]) -> str:
+    """Options as they are kept."""
+    return "\n".join(f"{name}={' '.join(value.split())}" for name, value in sorted(options.items()))
+
+
+def results(
+    rows: list[Result],
+    passes: Mapping[str, str | None] | None = None,
+    p999: Sequence[float | None] | None = None,
+    options: Sequence[str | None] | str | None = None,
+    limits: Sequence[float | None] | None = None,
+) -> pl.DataFrame:
+    """Rows as a frame of `bench_results`, in order. passes: benchmark -> pass. Others: a value for each row; options may be one for all."""
+    none = [None] * len(rows)
+    told = [options] * len(rows) if isinstance(options, str) else options or none
+    numbered = [
+        (number, (passes or {}).get(row[0]), *row, *more)
+        for number, (row, *more) in enumerate(zip(rows, p999 or none, told, limits or none, strict=True), 1)
+    ]
     return pl.DataFrame(numbered, schema=BENCH_RESULTS, orient="row")
 
 

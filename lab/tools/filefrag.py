@@ -25,8 +25,10 @@ _FILE = re.compile(r"File size of (.+) is (\d{1,18}) \((\d{1,15}) blocks?(?: of|
 _EXTENT = re.compile(
     r"\s*(\d{1,9}):\s*(\d{1,13})\.\.\s*(\d{1,13}):\s*(\d{1,13})\.\.\s*(\d{1,13}):\s*(\d{1,13}):(?:\s*\d{1,13}:)?\s*([a-z_,0-9]*)\s*"
 )
+_OLD_EXTENT = re.compile(r"\s*(\d{1,9})\s+(\d{1,13})\s+(\d{1,13})(?:\s+(\d{1,13}))??\s+(\d{1,13})(?:\s+([a-z_,0-9]+))?\s*")
+"""Extent as e2fsprogs 1.41 prints it: number, logical and physical start, where it was expected, length, flags."""
 _SUMMARY = re.compile(r"(.+): (\d{1,9}) extents? found(, .*)?\s*")
-_NOISE = re.compile(r"\s*|Filesystem type is: .*|\s*ext:\s+logical.*|Filesystem cylinder groups .*|Blocksize of file .*")
+_NOISE = re.compile(r"\s*|Filesystem type is: .*|\s*ext:?\s+logical.*|Filesystem cylinder groups .*|Blocksize of file .*")
 _MOST_BLOCK_BYTES = 1 << 20
 
 
@@ -47,7 +49,7 @@ def read(path: Path, reading: Reading) -> Iterator[tuple[str, pl.DataFrame]]:
                     "block_bytes": block_bytes, "summary_extents": None, "path": found[1],
                 }
             )  # fmt: skip
-        elif maps and (found := _EXTENT.fullmatch(line)):
+        elif maps and (found := _EXTENT.fullmatch(_as_now(line))):
             unit = maps[-1]["block_bytes"]
             index, logical, last, physical, physical_last, length = (int(found[place]) for place in range(1, 7))
             if not length or (len(maps), index) in known or last - logical != length - 1 or physical_last - physical != length - 1:
@@ -69,3 +71,12 @@ def read(path: Path, reading: Reading) -> Iterator[tuple[str, pl.DataFrame]]:
         raise Refused(reason, f"no file in it; expected {EXPECTED}")
     yield "file_maps", pl.DataFrame(maps, schema={**TABLES["file_maps"], "path": TEXT}).drop("path")
     yield "extents", pl.DataFrame(extents, schema=TABLES["extents"])
+
+
+def _as_now(line: str) -> str:
+    """The line of an extent as filefrag prints it since e2fsprogs 1.42."""
+    found = _OLD_EXTENT.fullmatch(line)
+    if found is None:
+        return line
+    index, logical, physical, length = (int(found[place]) for place in (1, 2, 3, 5))
+    return f"{index}: {logical}.. {logical + length - 1}: {physical}.. {physical + length - 1}: {length}: {found[6] or ''}"

@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 
 from lab.contract import NO_RESULT, UNREADABLE, Refused
-from lab.tools.bench import BENCH_RESULTS, Result, results
+from lab.tools.bench import BENCH_RESULTS, Result, options_text, results
 from lab.tools.text import Reading, text_of
 
 EXPECTED = "what iozone prints: a table with the heading `kB reclen write rewrite ...`, or the blocks of -R"
@@ -39,6 +39,11 @@ _KB = 1024
 _CROSSOVER_KB, _LARGE_RECORD_KB = 16 * 1024, 64
 _NUMBERS = re.compile(r"\s*\d{1,15}(\s+\d{1,15}(\.\d{1,6})?)+\s*")
 _REPORT = re.compile(r'\s*"([\w -]+) report"\s*')
+_VERSION = re.compile(r"Version \$Revision: ([\d.]+) \$")
+_TITLE = re.compile(r'\s*"[^"]*[A-Za-z][^"]*"\s*')
+_FURTHER = ("pwrite", "repwrite", "pread", "repread", "pwritev", "repwritev", "preadv", "repreadv")
+"""Columns that -E and -i 9 to 12 add to the right of the table; they are left out."""
+_FILES = re.compile(r" -[fFbw] ?\S+")
 _SIZES = re.compile(r'(\s*"\d{1,12}")+\s*')
 _ROW = re.compile(r'\s*"(\d{1,12})"((\s+\d{1,15}(\.\d{1,6})?)+)\s*')
 _QUIET = re.compile(r"\s*(iozone test complete\.|Excel output is below:|random\s+random\s.*|\w*random.*stride\s*)?\s*")
@@ -51,11 +56,13 @@ class _Mode:
         self.benchmark = "iozone_throughput"
         self.has_no_retest = False
         self.is_throughput_mode = False
+        self.options: dict[str, str] = {}
 
     def see(self, line: str) -> bool:
         """Take in a line above the results. Returns: whether it says anything of the mode."""
         if "Command line used:" in line:
             options = line.split("Command line used:", 1)[1].split()[1:]
+            self.options["flags"] = _FILES.sub("", f" {' '.join(options)}").strip()
             self.has_no_retest = "-+n" in options
             self.is_throughput_mode = any(re.fullmatch(r"-t\d*", option) for option in options)
             if "-N" in options:
@@ -70,6 +77,8 @@ class _Mode:
             self.has_no_retest = True
         elif "Throughput test with" in line:
             self.is_throughput_mode = True
+        elif found := _VERSION.search(line):
+            self.options["version"] = found[1]
         else:
             return False
         return True
@@ -95,14 +104,15 @@ def read(path: Path, reading: Reading) -> Iterator[tuple[str, pl.DataFrame]]:
         raise Refused(UNREADABLE, f"it starts with {text.strip()[:60]!r}; expected {EXPECTED}")
     if not rows:
         raise Refused(NO_RESULT, "no result in it; was iozone interrupted?")
-    yield "bench_results", results(rows, PASSES)
+    yield "bench_results", results(rows, PASSES, options=options_text(mode.options) if mode.options else None)
 
 
 def _heading(line: str) -> list[int] | None:
     """Where the words of the table's heading end, from the first test on; None for any other line."""
     words = [(match.group(), match.end()) for match in re.finditer(r"\S+", line)]
     names = tuple(name for name, _ in words)
-    if len(names) < 3 or names[0].lower() != "kb" or names[1] != "reclen" or names[2:] != HEADING[: len(names) - 2]:
+    known = (*HEADING, *(name for name in names if name in _FURTHER))
+    if len(names) < 3 or names[0].lower() != "kb" or names[1] != "reclen" or names[2:] != known[: len(names) - 2]:
         return None
     return [end for _, end in words[2:]]
 
@@ -144,7 +154,8 @@ def _table_row(line: str, ends: list[int]) -> tuple[int, int, list[tuple[str, fl
         places = [min(range(len(ends)), key=lambda place: abs(ends[place] - end)) for _, end in values]
     if len(set(places)) < len(places):
         return None
-    return int(size), int(record), [(TESTS[place], float(value)) for place, (value, _) in zip(places, values, strict=True)]
+    found = [(TESTS[place], float(value)) for place, (value, _) in zip(places, values, strict=True) if place < len(TESTS)]
+    return int(size), int(record), found
 
 
 def _is_run(record_kb: int, size_kb: int) -> bool:
@@ -163,9 +174,15 @@ def _read_reports(lines: list[str], reading: Reading) -> tuple[_Mode, list[Resul
             test, sizes = REPORTS.get(title[1].lower()), []
             if test is None:
                 reading.reject(line)
-        elif _SIZES.fullmatch(line) and test is not None and not sizes:
+        elif _TITLE.fullmatch(line):
+            test, sizes = None, []  # such as shares of CPU time
+        elif _SIZES.fullmatch(line) and test is None:
+            continue
+        elif _SIZES.fullmatch(line) and not sizes:
             sizes = [int(size) for size in re.findall(r"\d+", line)]
-        elif (row := _ROW.fullmatch(line)) and sizes and test is not None:
+        elif (row := _ROW.fullmatch(line)) and test is None:
+            continue
+        elif row and sizes and test is not None:
             values = row[2].split()
             if len(values) > len(sizes):
                 reading.reject(line)

@@ -1,30 +1,40 @@
 {%- set lab_minor_percent = 1 %}{#- a phase that is better by less is so by a minor difference -#}
 -- Results of each benchmark before and after. Grain: experiment_id, config_id, benchmark, test, parameter, size_bytes.
-with cells as (
+with results as (
     select
-        results.experiment_id, results.config_id, results.benchmark, results.test, results.parameter, results.size_bytes,
-        bool_and(results.higher_is_better) as higher_is_better,
+        results.* exclude (value),
         -- values in several units have no mean
-        case when count(distinct results.unit) = 1 then any_value(results.unit) end as unit,
-        {%- for side, phase in (('b', 'before'), ('a', 'after')) %}
-        {
-            'n': count(*) filter (where results.phase = '{{ phase }}'),
-            {%- for name, statistic in (('mean', 'avg'), ('variance', 'var_samp')) %}
-            '{{ name }}': case
-                when count(distinct results.unit) = 1 then {{ of_sample(statistic, 'results.value', "results.phase = '" ~ phase ~ "'") }}
-            end{{ ',' if not loop.last }}
-            {%- endfor %}
-        } as {{ side }}{{ ',' if not loop.last }}
-        {%- endfor %}
+        case when count(distinct results.unit) over cell = 1 then results.value end as value
     from {{ ref('fct_bench_results') }} as results
     inner join {{ ref('dim_experiments') }} as experiments on results.experiment_id = experiments.experiment_id
     where experiments.kind = 'before_after' and results.phase in ('before', 'after')
-    group by results.experiment_id, results.config_id, results.benchmark, results.test, results.parameter, results.size_bytes
+    window
+        cell as (
+            partition by results.experiment_id, results.config_id, results.benchmark, results.test, results.parameter, results.size_bytes
+        )
+),
+
+cells as (
+    select
+        experiment_id, config_id, benchmark, test, parameter, size_bytes,
+        '' as "pass",
+        bool_and(higher_is_better) as higher_is_better,
+        case when count(distinct unit) = 1 then any_value(unit) end as unit,
+        bool_or(results.is_cached) as is_cached,
+        {%- for side, phase in (('b', 'before'), ('a', 'after')) %}
+        bool_and(is_limited) filter (where phase = '{{ phase }}') as is_limited_{{ phase }},
+        list(distinct options) filter (where phase = '{{ phase }}' and options is not null) as options_{{ phase }},
+        {
+            {{ sample_fields('value', "phase = '" ~ phase ~ "'") }}
+        } as {{ side }}{{ ',' if not loop.last }}
+        {%- endfor %}
+    from results
+    group by experiment_id, config_id, benchmark, test, parameter, size_bytes
 ),
 
 pairs as (
     select
-        experiment_id, config_id, benchmark, test, parameter, size_bytes, unit, higher_is_better,
+        experiment_id, config_id, benchmark, test, parameter, size_bytes, "pass", unit, higher_is_better, is_cached, b, a,
         b.n as n_before,
         b.mean as mean_before,
         sqrt(b.variance) as sd_before,
@@ -32,61 +42,89 @@ pairs as (
         a.mean as mean_after,
         sqrt(a.variance) as sd_after,
         b.mean - a.mean as diff,
-        -- how much worse it is after: a rate that falls and a time that grows
-        case when higher_is_better then b.mean - a.mean else a.mean - b.mean end as loss,
         -- of a mean of 0 nothing is a percentage
         nullif(b.mean, 0) as base,
         abs(b.mean - a.mean) / nullif(least(b.mean, a.mean), 0) * 100 as pct_better,
         {{ welch_error('b', 'a') }} as standard_error,
         {{ welch_freedom('b', 'a') }} as welch_df,
-        -- the spread of one result, over both phases
-        sqrt((b.variance + a.variance) / 2) as spread
+        {{ differing_options('options_before', 'options_after') }} as differing_options,
+        -- where both phases reach a limit that was set, it is the limit that was measured
+        case
+            when is_limited_before and is_limited_after
+                then array_to_string(list_sort(list_filter(
+                    {{ settings_of('options_before') }}, lambda setting: split_part(setting, '=', 1) in ('rate', 'rate_iops')
+                )), ', ')
+        end as limits
     from cells
 ),
 
+compared as (
+    {{ with_welch('pairs', ['experiment_id'], var('lab_level'), 'diff') }}
+),
+
 tested as (
+    {{ with_worse('(select * exclude (holm_p) from compared)', 'b', 'a', '(limits is not null or differing_options is not null)') }}
+),
+
+corrected as (
+    {{ with_holm('tested', ['experiment_id']) }}
+),
+
+judged as (
     select
         *,
-        -- two one-sided tests at a level are an interval at twice that level; without spread it has no width
-        case
-            when spread = 0 then 0
-            else student_quantile(cast(1 - {{ var('lab_level') }} as double), welch_df) * standard_error
-        end as one_sided_width,
-        runs_to_detect(
-            cast({{ var('lab_equal_percent') }} / 100.0 * abs(mean_before) / nullif(spread, 0) as double),
+        {{ percent_worse('worse', 'b') }} as loss_percent,
+        {{ percent_worse('worse - worse_width', 'b') }} as loss_percent_low,
+        {{ percent_worse('worse + worse_width', 'b') }} as loss_percent_high,
+        -- how much worse, and how much better, it is after at most
+        {{ percent_worse('worse + one_sided_width', 'b') }} as most_loss_percent,
+        -({{ percent_worse('worse - one_sided_width', 'b') }}) as most_gain_percent,
+        abs({{ percent_worse(
+            'detectable_effect(cast(least(b.n, a.n) as double), cast(' ~ var('lab_level') ~ ' as double), cast(' ~ var('lab_power') ~ ' as double)) * spread',
+            'b'
+        ) }}) / 100 as detectable_ratio,
+        try_cast(runs_to_detect(
+            cast(case
+                when not is_log then {{ var('lab_equal_percent') }} / 100.0 * abs(b.mean)
+                when higher_is_better then -ln(1 - {{ var('lab_equal_percent') }} / 100.0)
+                else ln(1 + {{ var('lab_equal_percent') }} / 100.0)
+            end / nullif(spread, 0) as double),
             cast({{ var('lab_level') }} as double),
             cast({{ var('lab_power') }} as double)
-        ) as runs_to_show,
-        detectable_effect(
-            cast(least(n_before, n_after) as double), cast({{ var('lab_level') }} as double), cast({{ var('lab_power') }} as double)
-        ) * spread as detectable
-    from (
-        {{ with_welch('pairs', ['experiment_id', 'config_id', 'benchmark'], var('lab_level'), 'diff') }}
-    ) as compared
+        ) as bigint) as runs_to_show
+    from corrected
 )
 
 select
-    tested.* exclude (loss, base, standard_error, spread, half_width, one_sided_width, detectable)
-    replace (try_cast(tested.runs_to_show as bigint) as runs_to_show),
-    case when tested.loss > 0 then 'before' when tested.loss < 0 then 'after' when tested.loss = 0 then 'equal' end as better,
-    tested.diff / tested.base * 100 as pct_of_before,
+    judged.* exclude (
+        b, a, "pass", base, standard_error, half_width, is_log, worse, base_variance, other_variance, spread, worse_error, worse_df, worse_p,
+        worse_width, one_sided_width
+    ),
     case
-        when tested.spread is null then 'no data'
-        when abs(tested.diff) <= tested.sd_before + tested.sd_after then 'inconclusive'
-        when tested.loss > 0 then 'before_better'
+        when (judged.diff > 0) = judged.higher_is_better and judged.diff <> 0 then 'before' when judged.diff <> 0 then 'after' when judged.diff = 0 then 'equal'
+    end as better,
+    judged.diff / judged.base * 100 as pct_of_before,
+    case
+        when judged.sd_before is null or judged.sd_after is null then 'no data'
+        when abs(judged.diff) <= judged.sd_before + judged.sd_after then 'inconclusive'
+        when (judged.diff > 0) = judged.higher_is_better then 'before_better'
         else 'after_better'
     end as verdict,
-    tested.pct_better < {{ lab_minor_percent }} as is_minor,
-    tested.diff - tested.half_width as ci_low,
-    tested.diff + tested.half_width as ci_high,
-    tested.loss / tested.base * 100 as loss_percent,
-    (tested.loss - tested.half_width) / tested.base * 100 as loss_percent_low,
-    (tested.loss + tested.half_width) / tested.base * 100 as loss_percent_high,
-    tested.detectable / tested.base as detectable_ratio,
-    -- the two one-sided tests: how much worse, and how much better, it is after at most
-    (tested.loss + tested.one_sided_width) / tested.base * 100 as most_loss_percent,
-    (tested.one_sided_width - tested.loss) / tested.base * 100 as most_gain_percent,
-    greatest(most_loss_percent, most_gain_percent) < {{ var('lab_equal_percent') }} as is_equal,
-    tested.n_before = experiments.expected_runs and tested.n_after = experiments.expected_runs as is_complete
-from tested
+    judged.pct_better < {{ lab_minor_percent }} as is_minor,
+    judged.diff - judged.half_width as ci_low,
+    judged.diff + judged.half_width as ci_high,
+    judged.worse_p,
+    greatest(judged.most_loss_percent, judged.most_gain_percent) < {{ var('lab_equal_percent') }} as is_equal,
+    case
+        when judged.differing_options is not null then 'not alike'
+        when judged.limits is not null then 'limited'
+        when judged.spread is null then 'no data'
+        when judged.holm_p < {{ var('lab_level') }} and judged.worse > 0 then 'slower'
+        when judged.holm_p < {{ var('lab_level') }} then 'faster'
+        when is_equal then 'equal'
+        when judged.most_loss_percent < {{ var('lab_equal_percent') }} then 'not slower'
+        else 'cannot say'
+    end as answer,
+    judged.n_before = experiments.expected_runs and judged.n_after = experiments.expected_runs as is_complete
+from judged
 inner join {{ ref('dim_experiments') }} as experiments using (experiment_id)

@@ -29,9 +29,11 @@ sides as (
         benchmark, test, parameter, size_bytes,
         min(unit) as unit,
         bool_and(higher_is_better) as higher_is_better,
-        count(*) as n,
-        {{ of_sample('avg', 'value') }} as mean,
-        {{ of_sample('var_samp', 'value') }} as variance
+        bool_and(is_limited) as is_limited,
+        list(distinct options) filter (where options is not null) as options,
+        {
+            {{ sample_fields('value') }}
+        } as sample
     from {{ source }}
     where {{ side }} <> ''
     group by all
@@ -42,6 +44,11 @@ sides as (
     {%- endfor %}
 ),
 
+-- options that may differ, for the manifest says that they do
+factors as (
+    select experiment_id, list(distinct factor) as asked from {{ ref('dim_config_factors') }} group by experiment_id
+),
+
 pairs as (
     select
         a.experiment_id, a.compared, a.config_id,
@@ -49,15 +56,13 @@ pairs as (
         b.side as side_b,
         a."pass",
         a.benchmark, a.test, a.parameter, a.size_bytes, a.unit, a.higher_is_better,
-        a.n as n_a,
-        b.n as n_b,
-        a.mean as mean_a,
-        b.mean as mean_b,
-        sqrt(a.variance) as sd_a,
-        sqrt(b.variance) as sd_b,
-        a.mean - b.mean as difference,
-        {{ welch_error('a', 'b') }} as standard_error,
-        {{ welch_freedom('a', 'b') }} as welch_df
+        a.sample as a,
+        b.sample as b,
+        {{ differing_options(
+            'a.options', 'b.options',
+            "case a.compared when 'factor' then [a.factor] when 'phase' then [] else coalesce(factors.asked, []) end"
+        ) }} as differing_options,
+        coalesce(a.is_limited and b.is_limited, false) as is_limited
     from sides as a
     inner join sides as b
         on a.experiment_id = b.experiment_id
@@ -71,21 +76,56 @@ pairs as (
         and a.parameter = b.parameter
         and a.size_bytes = b.size_bytes
         and a.unit = b.unit
+    left join factors on a.experiment_id = factors.experiment_id
+),
+
+measured as (
+    select
+        *,
+        a.n as n_a,
+        b.n as n_b,
+        a.mean as mean_a,
+        b.mean as mean_b,
+        sqrt(a.variance) as sd_a,
+        sqrt(b.variance) as sd_b,
+        a.mean - b.mean as difference,
+        {{ welch_error('a', 'b') }} as standard_error,
+        {{ welch_freedom('a', 'b') }} as welch_df
+    from pairs
+),
+
+compared as (
+    {{ with_welch('measured', ['experiment_id', 'compared', 'config_id', 'side_a', 'side_b'], var('lab_level')) }}
 ),
 
 tested as (
-    {{ with_welch('pairs', ['experiment_id', 'compared', 'config_id', 'side_a', 'side_b', '"pass"', 'benchmark'], var('lab_level')) }}
+    {{ with_worse('(select * exclude (holm_p) from compared)', 'b', 'a', '(is_limited or differing_options is not null)') }}
+),
+
+corrected as (
+    {{ with_holm('tested', ['experiment_id', 'compared', 'config_id', 'side_a', 'side_b']) }}
 )
 
 select
-    * exclude (standard_error, half_width),
+    * exclude (
+        a, b, standard_error, half_width, is_log, worse, base_variance, other_variance, spread, worse_error, worse_df, worse_p, worse_width, one_sided_width
+    ),
     difference / nullif(abs(mean_b), 0) as difference_ratio,
     difference - half_width as ci_low,
     difference + half_width as ci_high,
+    worse_p,
+    {{ percent_worse('worse', 'b') }} as worse_percent,
+    {{ percent_worse('worse - worse_width', 'b') }} as worse_percent_low,
+    {{ percent_worse('worse + worse_width', 'b') }} as worse_percent_high,
     case
+        when differing_options is not null then 'not alike'
+        when is_limited then 'limited'
         when n_a < 2 or n_b < 2 then 'no data'
-        when holm_p is null or holm_p >= {{ var('lab_level') }} then 'inconclusive'
-        when (difference > 0) = higher_is_better then 'a better'
-        else 'b better'
+        when holm_p < {{ var('lab_level') }} and worse < 0 then 'a better'
+        when holm_p < {{ var('lab_level') }} then 'b better'
+        when greatest(
+            {{ percent_worse('worse + one_sided_width', 'b') }}, -({{ percent_worse('worse - one_sided_width', 'b') }})
+        ) < {{ var('lab_equal_percent') }} then 'equal'
+        else 'inconclusive'
     end as verdict
-from tested
+from corrected

@@ -1,8 +1,8 @@
-{%- set lab_whole_file_extents = 2 %}{#- a file of at most this many extents is not fragmented; others are compared with it -#}
 -- How fast files are read by how many extents they have. Grain: experiment_id, config_id, extent_count.
 with files as (
     select
         experiment_id, config_id, extent_count, file_name,
+        count(*) as reads,
         {{ of_sample('avg', 'throughput_bytes_per_s') }} as throughput_bytes_per_s
     from {{ ref('fct_file_reads') }}
     where extent_count is not null and throughput_bytes_per_s is not null
@@ -13,6 +13,7 @@ counts as (
     select
         experiment_id, config_id, extent_count,
         count(*) as files,
+        cast(sum(reads) as bigint) as reads,
         {{ of_sample('avg', 'throughput_bytes_per_s') }} as mean_throughput_bytes_per_s,
         {{ of_sample('stddev_samp', 'throughput_bytes_per_s') }} as sd_throughput_bytes_per_s
     from files
@@ -27,8 +28,8 @@ bases as (
         first_value(mean_throughput_bytes_per_s) over base as base_bytes_per_s,
         first_value(sd_throughput_bytes_per_s) over base as base_sd_bytes_per_s
     from counts
-    -- files in two extents, where there are any; else those in the fewest
-    window base as (partition by experiment_id, config_id order by extent_count <> {{ lab_whole_file_extents }} asc, extent_count asc)
+    -- files of the fewest extents: of one, where there are any
+    window base as (partition by experiment_id, config_id order by extent_count asc)
 ),
 
 dropped as (

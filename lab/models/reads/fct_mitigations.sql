@@ -1,3 +1,4 @@
+{%- set lab_least_whole_reads = 30 %}{#- of files of one extent, with which others are compared -#}
 {%- set lab_least_reads = 20 %}{#- of fewer, nothing is said of temporal slowdowns -#}
 {%- set lab_masked_ratio = 0.02 %}{#- a configuration masks a slowdown where its drop is smaller -#}
 {%- set lab_unmasked_ratio = 0.05 %}{#- and that of the default configuration is larger than this -#}
@@ -7,7 +8,12 @@ with intrinsic as (
         experiment_id, config_id,
         files as n,
         drop_ratio, low_drop_ratio, high_drop_ratio,
-        case when count(*) over (partition by experiment_id, config_id) = 1 then 'all files have the same number of extents' end as reason
+        case
+            when count(*) over (partition by experiment_id, config_id) = 1 then 'all files have the same number of extents'
+            when min(extent_count) over (partition by experiment_id, config_id) > 1 then 'no file has one extent'
+            when sum(case when extent_count = 1 then reads end) over (partition by experiment_id, config_id) < {{ lab_least_whole_reads }}
+                then 'fewer than {{ lab_least_whole_reads }} reads of files of one extent'
+        end as reason
     from {{ ref('fct_fragmentation_effect') }}
     qualify extent_count = max(extent_count) over (partition by experiment_id, config_id)
 ),

@@ -85,7 +85,7 @@ tails as (
     from {{ ref('fct_bench_results') }} as results
     where results.benchmark = 'fio'
         and results."pass" is distinct from 'throughput'
-        and regexp_matches(results.test, '-[0-9]{1,12}\.(write\.c|sync\.)lat_p99$')
+        and regexp_matches(results.test, '-[0-9]{1,12}\.(write\.c?|sync\.)lat_p99$')
 ),
 
 preferred as (

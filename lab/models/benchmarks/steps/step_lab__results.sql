@@ -6,6 +6,7 @@ select
     listings.file, listings.config_id, listings.phase, listings.run_number,
     coalesce(results."pass", listings."pass") as "pass",
     results.benchmark, results.test, results.parameter, results.size_bytes, results.value, results.unit, results.p999,
+    results.options, results.rate_limit,
     listings.listed_at < max(listings.listed_at) over (
         partition by
             listings.experiment_id, listings.config_id, listings.phase, listings.run_number,
