@@ -20,7 +20,7 @@ pytestmark = pytest.mark.xdist_group("health")
 
 
 def test_the_limit_of_student_is_hardly_too_wide() -> None:
-    macro = (PROJECT / "macros" / "student_limit.sql").read_text(encoding="utf-8")
+    macro = (PROJECT / "macros" / "statistics" / "student_limit.sql").read_text(encoding="utf-8")
     limit: Any = jinja2.Template(macro).module
     for freedom in (3, 9, 12, 30, 1000):
         for probability in (0.025, 1e-3, 1e-4, 1e-5) if freedom >= 9 else (0.025,):

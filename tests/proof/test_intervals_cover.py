@@ -37,7 +37,8 @@ select kind, size, draw, member, raid_group_id from places inner join numbered u
 def estimates(is_pooled: bool) -> str:
     """SQL of the models' intervals over a relation `clusters`."""
     text = "".join(
-        (PROJECT / "macros" / each).read_text() for each in ("student_limit.sql", "study/wilson.sql", "study/share_estimates.sql")
+        (PROJECT / "macros" / each).read_text()
+        for each in ("statistics/student_limit.sql", "study/wilson.sql", "study/share_estimates.sql")
     )
     module: Any = jinja2.Template(text).module
     return f"with {module.share_estimates('clusters', is_pooled)}"
