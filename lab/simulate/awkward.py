@@ -68,6 +68,6 @@ def _refused(experiment_id: str) -> Draft:
     part.truth["ingested_files"] = [
         *({"file": file, "status": "rejected", "reason": reason, "rows_parsed": 0} for reason, (file, _, _) in REFUSED.items()),
         {"file": "metarates.txt", "status": "accepted", "reason": None, "rows_parsed": 3},
-        {"file": "fio.json", "status": "accepted", "reason": None, "rows_parsed": 3},
+        {"file": "fio.json", "status": "accepted", "reason": None, "rows_parsed": 4},
     ]
     return part
