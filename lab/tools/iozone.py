@@ -43,7 +43,8 @@ _VERSION = re.compile(r"Version \$Revision: ([\d.]+) \$")
 _TITLE = re.compile(r'\s*"[^"]*[A-Za-z][^"]*"\s*')
 _FURTHER = ("pwrite", "repwrite", "pread", "repread", "pwritev", "repwritev", "preadv", "repreadv")
 """Columns that -E and -i 9 to 12 add to the right of the table; they are left out."""
-_FILES = re.compile(r" -[fFbw] ?\S+")
+_NO_RESULT = re.compile(r" -(?:[fb] ?\S+|F(?: [^-]\S*)+|[RwM](?= |$))")
+"""Options that change no result: names of files, which report is printed, whether the file stays."""
 _SIZES = re.compile(r'(\s*"\d{1,12}")+\s*')
 _ROW = re.compile(r'\s*"(\d{1,12})"((\s+\d{1,15}(\.\d{1,6})?)+)\s*')
 _QUIET = re.compile(r"\s*(iozone test complete\.|Excel output is below:|random\s+random\s.*|\w*random.*stride\s*)?\s*")
@@ -62,7 +63,7 @@ class _Mode:
         """Take in a line above the results. Returns: whether it says anything of the mode."""
         if "Command line used:" in line:
             options = line.split("Command line used:", 1)[1].split()[1:]
-            self.options["flags"] = _FILES.sub("", f" {' '.join(options)}").strip()
+            self.options["flags"] = _NO_RESULT.sub("", f" {' '.join(options)}").strip()
             self.has_no_retest = "-+n" in options
             self.is_throughput_mode = any(re.fullmatch(r"-t\d*", option) for option in options)
             if "-N" in options:

@@ -68,7 +68,7 @@ def test_without_the_extra_a_build_of_samples_says_what_to_install(tmp_path: Pat
     warehouse = Warehouse(tmp_path / "warehouse")
     samples = write(host_day("host_1", DAYS[0], ["disk1", "disk2", "disk3"], random.Random(1)), tmp_path / "samples")
     ingest("perseus", [samples], warehouse.root, source_options={"resolution": "5m"})
-    with pytest.raises(ModelError, match=r"perseus needs sklearn for them; install drivetail\[perseus\]: `.*\[perseus\]`"):
+    with pytest.raises(ModelError, match=r"perseus needs sklearn for them; install drivetail\[perseus\]: `.*\[perseus\].?`"):
         build(warehouse)
 
 
