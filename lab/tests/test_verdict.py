@@ -77,7 +77,8 @@ def test_at_most_one_in_twenty_experiments_without_change_alarms(jobs: int, runs
 def test_a_loss_of_15_percent_is_found_more_often_by_more_runs(runs: int, least: float) -> None:
     """With an sd of 10% the paper's rule finds it in 40% of experiments at 3 runs and 6% at 30."""
     said = answers(1, runs, 0.15, seed=runs)
-    assert share(said, "Yes") >= least and share(said, "No") < 0.01
+    # "No" is shown with a margin of 10% at a level of 5%
+    assert share(said, "Yes") >= least and share(said, "No") < 0.05
 
 
 def job(name: str, value: float, **more: Any) -> dict[str, Any]:
