@@ -34,7 +34,7 @@ SECONDS = 20.0
 AT_ONCE = 2
 """Questions that run at the same time; others wait for their turn."""
 
-LIMITS = "set memory_limit = '96MB'; set threads = 1; set max_temp_directory_size = '0KB'; set preserve_insertion_order = true"
+LIMITS = "set memory_limit = '160MB'; set threads = 1; set max_temp_directory_size = '0KB'; set preserve_insertion_order = true"
 PROCESS_BYTES = 320_000_000
 """Memory that a question's process may use beyond its size at the start."""
 

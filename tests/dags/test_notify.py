@@ -142,5 +142,5 @@ def test_without_receivers_the_log_has_each_slow_drive_once(
     warehouse.published.touch()
     settings_file(warehouse).write_text("")
     monkeypatch.setattr("drivetail.tell.alerts.new_alerts", new_alerts)
-    monkeypatch.setattr("drivetail.tell.watch.sentence", str)
+    monkeypatch.setattr("drivetail.tell.watch.slow_drives", "\n".join)
     assert tasks("watch.new_alerts")() == 2 and "d15\nv1" in capsys.readouterr().out
