@@ -172,6 +172,7 @@ class _Draft:
         self.attached = {project.NAME: project.attached(self.warehouse) for project in projects()}
         self.stored = {node.relation: rows for node, rows in executor.stored_rows()}
         self.shown: set[str] = set()
+        self.row_counts: dict[str, int] = {}
         query = "select relation, as_of_hour_utc from state.made"
         self.made: dict[str, datetime | None] = dict(self.connection.execute(query).fetchall())
 
@@ -200,6 +201,7 @@ class _Draft:
             if node.schema in PUBLISHED and (short_name := node.meta.get("short_name")):
                 self.connection.execute(f"create view main.{short_name} as from {node.relation}")
                 self._describe("view", node, f"main.{short_name}")
+        self._name_relations()
         self.connection.execute("commit")
         self._show_custom()
 
@@ -235,7 +237,9 @@ class _Draft:
             self._view(relation, not_computed(node))
         else:
             kind = "table"
-            self.connection.execute(f"create table {relation} as select * from build.{relation}")
+            ((self.row_counts[relation],),) = self.connection.execute(
+                f"create table {relation} as select * from build.{relation}"
+            ).fetchall()
         if node.schema in (*PUBLISHED, "custom"):
             self._describe(kind, node)
 
@@ -243,30 +247,20 @@ class _Draft:
         if relation == "raw.publication":
             self.connection.execute("create table raw.publication as select * from build.raw.publication")
         elif relation == "raw.relations":
-            self._name_relations()
+            self.connection.execute("create table raw.relations as select * from build.raw.relations")
         else:
             self._view(relation, self.sources[relation])
 
     def _name_relations(self) -> None:
-        """Write down what is published, for tools."""
-        self.connection.execute("create table raw.relations as select * from build.raw.relations")
-        published = [node for node in self.models if node.schema in PUBLISHED]
-        tables = [node.relation for node in published if node.relation in self.made]
-        counts = " union all ".join(f"select '{name}', count(*) from build.{name}" for name in tables) or "select '', 0"
-        row_counts = dict(self.connection.execute(counts).fetchall())
-        self.connection.executemany(
-            "insert into raw.relations values (?, ?, ?, ?, ?, ?)",
-            [
-                (
-                    name := node.relation,
-                    ", ".join(node.meta["grain"]),
-                    node.made,
-                    self.made.get(name),
-                    row_counts.get(name),
-                    node.meta.get("overlap"),
-                )
-                for node in published
-            ],
+        """Write down for tools what has been made."""
+        rows = [
+            (each.relation, ", ".join(each.meta["grain"]), each.made, self.made.get(each.relation), self.row_counts.get(each.relation),
+             each.meta.get("overlap"))
+            for each in self.models if each.schema in PUBLISHED
+        ]  # fmt: skip
+        self.connection.execute(
+            "insert into raw.relations select unnest(?), unnest(?), unnest(?), unnest(?), unnest(?), unnest(?)",
+            [list(column) for column in zip(*rows, strict=True)],
         )
 
     def _view(self, relation: str, rows: str) -> None:
