@@ -6,7 +6,7 @@ drives, not those that another alert stands for, and with `report_once` none twi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 
@@ -257,8 +257,7 @@ def published_alerts(warehouse: Warehouse, *, now: datetime | None = None) -> tu
 def _published(warehouse: Warehouse, *queries: str, with_all: bool = False, now: datetime | None) -> tuple[str, list[Alert]]:
     with publication_of(warehouse) as connection:
         ((publication_id,),) = connection.execute("select publication_id from marts.publication").fetchall()
-        replaced = {drive for (drive,) in connection.execute(CARRIED_OUT).fetchall()}
-        alerts = _judged(warehouse, [Alert(**row) for query in queries for row in fetch(connection, query)], now, replaced)
+        alerts = _judged(warehouse, connection, [Alert(**row) for query in queries for row in fetch(connection, query)], now)
         return publication_id, _with_peers(connection, [alert for alert in alerts if with_all or _is_shown(alert)])
 
 
@@ -344,9 +343,12 @@ def _is_same(alert: Alert, said: Record) -> bool:
     return alert.subject_type not in PLACES and alert.first_slow_hour_utc <= last and first <= alert.last_slow_hour_utc
 
 
-def _judged(warehouse: Warehouse, alerts: Sequence[Alert], now: datetime | None, replaced: Collection[str]) -> list[Alert]:
-    now, decisions = now or utc_now(), latest_decisions(warehouse)
-    dismissals = {drive: decision for drive, decision in decisions.items() if decision.is_dismissal(now) and drive not in replaced}
+def _judged(warehouse: Warehouse, connection: duckdb.DuckDBPyConnection, alerts: Sequence[Alert], now: datetime | None) -> list[Alert]:
+    now = now or utc_now()
+    dismissals = {drive: decision for drive, decision in latest_decisions(warehouse).items() if decision.is_dismissal(now)}
+    if dismissals:
+        for (drive,) in connection.execute(CARRIED_OUT).fetchall():
+            dismissals.pop(drive, None)
 
     def judged(alert: Alert) -> Alert:
         found = [dismissals[drive] for drive in alert.drives if drive in dismissals]
