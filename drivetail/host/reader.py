@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import itertools
 import json
 import mmap
 import os
@@ -90,13 +91,8 @@ def slices(count: int, seconds: float, rate: float, paths: list[str]) -> None:
 
 def order(how: str, begin: float) -> Callable[[int], int]:
     """Which block is read next: any, or from a share of the device on one after the other."""
-    last: list[int] = []
-
-    def following(blocks: int) -> int:
-        last[:] = [last[0] + 1 if last else int(blocks * begin)]
-        return last[0] % blocks
-
-    return following if how == "read" else random.randrange
+    read_before = itertools.count()
+    return (lambda blocks: (int(blocks * begin) + next(read_before)) % blocks) if how == "read" else random.randrange
 
 
 if __name__ == "__main__":
