@@ -44,6 +44,7 @@ def examine(source: str, paths: Sequence[str], options: Mapping[str, Any], wareh
             inventory=inventory,
             controllers=values["raid_controller_models"],
             replace_days=values["replace_evidence_days"],
+            chronic_days=values["chronic_window_days"],
         )
         for server in servers
     }

@@ -120,7 +120,7 @@ def states(findings: list[Finding]) -> dict[str, str]:
 def test_the_doctor_finds_the_data_of_the_server(day: tuple[Path, str]) -> None:
     _, url = day
     now = START + timedelta(hours=30)
-    found = diagnose(url, Selection(), 3, now, replace_days=5)
+    found = diagnose(url, Selection(), 3, now, replace_days=5, chronic_days=28)
     assert states(found) == {
         "server": OK,
         "counters": OK,

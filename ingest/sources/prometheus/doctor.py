@@ -35,7 +35,6 @@ DOUBLINGS = 9
 """The last day is asked for, the day before, the two before those, ..., the 256 before those."""
 REACH_SECONDS = 60
 """Time after which the beginning of the samples is no longer looked for."""
-CHRONIC_DAYS = 28
 
 
 def diagnose(
@@ -46,11 +45,13 @@ def diagnose(
     inventory: Inventory | None = None,
     controllers: str = "",
     replace_days: int = 0,
+    chronic_days: int = 0,
 ) -> list[Finding]:
     """Findings on a server, in the order in which they matter; the first that is missing may leave the rest unasked.
 
     inventory: what other sources have delivered on its drives. controllers: regular expression of the models, in lower case, of logical
-    drives of RAID controllers. replace_days: days with slow hours that a verdict of replace needs.
+    drives of RAID controllers. replace_days: days with slow hours that a verdict of replace needs. chronic_days: the days that decide
+    whether a drive is chronic.
     """
     now = now or datetime.now(UTC).replace(tzinfo=None)
     try:
@@ -69,8 +70,8 @@ def diagnose(
         found += doctor.hosts()
         if any(finding.state == MISSING for finding in found):
             return found
-        found += [*doctor.silent(), *doctor.interval(), *doctor.reach(replace_days), *doctor.serials(), *doctor.groups(least_drives)]
-        found += [*doctor.kinds(), *doctor.hidden(controllers)]
+        found += [*doctor.silent(), *doctor.interval(), *doctor.reach(replace_days, chronic_days)]
+        found += [*doctor.serials(), *doctor.groups(least_drives), *doctor.kinds(), *doctor.hidden(controllers)]
     except PrometheusError as error:
         found.append(Finding("answers", MISSING, str(error)))
     if client.warnings:
@@ -208,7 +209,7 @@ class _Doctor:
         span = f"{seconds:.0f} s" if slowest < 1.5 * seconds else f"{seconds:.0f} to {slowest:.0f} s"
         return [Finding("scrapes", OK, f"a scrape every {span} in the last hour")]
 
-    def reach(self, replace_days: int) -> list[Finding]:
+    def reach(self, replace_days: int, chronic_days: int) -> list[Finding]:
         hours, is_least = self.hours_back()
         if hours is None:
             return [Finding("history", WEAK, "no counters of a full hour", "pull once there are, then every hour")]
@@ -216,9 +217,9 @@ class _Doctor:
         days = hours // 24
         span = count_of(days, "day") if days else count_of(hours, "hour")
         said = f"counters go back {span}{' at least' if is_least else ''}, to {first:%Y-%m-%d %H}:00 UTC"
-        if days >= CHRONIC_DAYS:
+        if days >= chronic_days:
             return [Finding("history", OK, said, first_hour_utc=first)]
-        needs = [f"a drive is called chronic over {CHRONIC_DAYS} days"]
+        needs = [f"a drive is called chronic over {chronic_days} days"]
         if days < replace_days:
             needs.append(f"a verdict of replace needs slow hours on {replace_days} days, or nearly all hours of three")
         todo = "pull all of it, then every hour, before the server deletes it (--storage.tsdb.retention.time)"
