@@ -1,4 +1,17 @@
 {#- Welch's test of two samples: relations a and b with the columns `n`, `variance` (n - 1). Null where one has fewer than 2, or both do not vary. -#}
+{#- Columns of both samples and of the difference of their means, for with_welch. -#}
+{% macro welch_sides(a, b) -%}
+{{ a }}.n as n_a,
+        {{ b }}.n as n_b,
+        {{ a }}.mean as mean_a,
+        {{ b }}.mean as mean_b,
+        sqrt({{ a }}.variance) as sd_a,
+        sqrt({{ b }}.variance) as sd_b,
+        {{ a }}.mean - {{ b }}.mean as difference,
+        {{ welch_error(a, b) }} as standard_error,
+        {{ welch_freedom(a, b) }} as welch_df
+{%- endmacro %}
+
 {#- Standard error of the difference of their means, each with its own variance. -#}
 {% macro welch_error(a, b) -%}
 case when {{ has_welch(a, b) }} then sqrt({{ a }}.variance / {{ a }}.n + {{ b }}.variance / {{ b }}.n) end

@@ -82,15 +82,7 @@ pairs as (
 measured as (
     select
         *,
-        a.n as n_a,
-        b.n as n_b,
-        a.mean as mean_a,
-        b.mean as mean_b,
-        sqrt(a.variance) as sd_a,
-        sqrt(b.variance) as sd_b,
-        a.mean - b.mean as difference,
-        {{ welch_error('a', 'b') }} as standard_error,
-        {{ welch_freedom('a', 'b') }} as welch_df
+        {{ welch_sides('a', 'b') }}
     from pairs
 ),
 

@@ -18,15 +18,7 @@ pairs as (
         a.buffer_bytes,
         a.config_id as config_a,
         b.config_id as config_b,
-        a.n as n_a,
-        b.n as n_b,
-        a.mean as mean_a,
-        b.mean as mean_b,
-        sqrt(a.variance) as sd_a,
-        sqrt(b.variance) as sd_b,
-        a.mean - b.mean as difference,
-        {{ welch_error('a', 'b') }} as standard_error,
-        {{ welch_freedom('a', 'b') }} as welch_df,
+        {{ welch_sides('a', 'b') }},
         {{ pooled_error('a', 'b') }} as pooled_error,
         a.n + b.n - 2 as pooled_df
     from sides as a
