@@ -26,10 +26,10 @@ pooled as (
     select
         *,
 {%- for column in ('numerator', 'denominator', 'cluster_count', 'hits_squared', 'hits_by_total', 'total_squared') %}
-        sum({{ column }}) over (partition by measure, class, kind, {{ 'x is null' if is_pooled else 'x' }}) as pool_{{ column }},
+        sum({{ column }}) over pool as pool_{{ column }}{{ ',' if not loop.last }}
 {%- endfor %}
-        case when cluster_count >= {{ least_groups() }} then cluster_count end as enough_clusters
     from shares
+    window pool as (partition by measure, class, kind, {{ 'x is null' if is_pooled else 'x' }})
 ),
 
 effects as (
@@ -60,8 +60,16 @@ effective as (
 select
     measure, class, x, kind, numerator, denominator, cluster_count, share, effective_count,
     -- the ends at 0 and 1 are exact: rounding must not leave a trace of them
-    case when enough_clusters > 0 then case when numerator = 0 then 0.0 else {{ wilson_low('share', 'effective_count') }} end end as share_low,
-    case when enough_clusters > 0 then case when numerator = denominator then 1.0 else {{ wilson_high('share', 'effective_count') }} end end as share_high
+    case
+        when cluster_count < {{ least_groups() }} then null
+        when numerator = 0 then 0.0
+        else {{ wilson_low('share', 'effective_count') }}
+    end as share_low,
+    case
+        when cluster_count < {{ least_groups() }} then null
+        when numerator = denominator then 1.0
+        else {{ wilson_high('share', 'effective_count') }}
+    end as share_high
 from effective{% endmacro %}
 {#- With fewer RAID groups there is no interval. -#}
 {% macro least_groups() %}4{% endmacro %}
