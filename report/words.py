@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-"""Words for a verdict that is `open`: the interval reaches both sides."""
 NO_BACKTEST = "No verdict is 28 days old yet"
 
 
