@@ -17,7 +17,7 @@ from engine.read import QueryError, first_line, published_deliveries
 from engine.retention import read_past
 from engine.sources import RawFiles, landed_rows, show_sources
 from engine.warehouse import Warehouse
-from ingest.raw.store import list_deliveries
+from ingest.raw.store import list_folders
 
 
 def collect_status(warehouse: Warehouse, now: datetime | None = None) -> Status:
@@ -30,16 +30,17 @@ def collect_status(warehouse: Warehouse, now: datetime | None = None) -> Status:
     last = current_publication(warehouse)
     known = {} if last is None else published_deliveries(warehouse, last.publication_id)
     # after it: what lands and is built meanwhile is not lost
-    deliveries = list_deliveries(warehouse.root)
+    folders = list_folders(warehouse.root)
+    deliveries = [each for folder in folders for each in folder.deliveries()]
     collect_quarantined(status, warehouse)
     built = collect_published(status, warehouse, deliveries, known)
     try:
         with duckdb.connect() as raw:
             raw.execute("create schema raw")
-            show_sources(raw, landed_rows(models_of().sources, RawFiles(deliveries), warehouse.raw))
+            show_sources(raw, landed_rows(models_of().sources, RawFiles(folders), warehouse.raw))
             # asked often, and as many files as there are deliveries
             raw.execute("create temp table landed_files as select * from raw.ingested_files")
-            collect_landed(status, raw, deliveries, read_past(warehouse))
+            collect_landed(status, raw, folders, len(deliveries), read_past(warehouse))
             collect_unbuilt(status, raw, deliveries, built)
             collect_turned_away(status, raw)
             status.problems = list(find_problems(status, raw, deliveries, built))

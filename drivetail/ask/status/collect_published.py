@@ -8,7 +8,7 @@ from drivetail.ask.status.content import HOUR, Status, in_hours, listing
 from drivetail.ask.status.listings import LAGGING, LISTINGS, SILENT_HOSTS
 from engine.read import QueryError, Row, damaged_files, fetch, publication_of, published_custom, published_thresholds
 from engine.warehouse import Warehouse
-from ingest.raw.store import Delivery, list_deliveries, lost_deliveries
+from ingest.raw.store import Delivery, digests, list_folders, lost_deliveries
 
 BOUNDS = ("status_window_days", "lagging_hours", "stopped_hours", "silent_hours")
 
@@ -36,7 +36,7 @@ def collect_published(status: Status, warehouse: Warehouse, deliveries: list[Del
     known: the deliveries that it was made of, number -> digest.
     """
     landed = {delivery.seq: delivery.digest() for delivery in deliveries}
-    dropped = {delivery.seq: delivery.digest() for delivery in list_deliveries(warehouse.root, place="dropped")}
+    dropped = digests(list_folders(warehouse.root, place="dropped"))
     status.lost_deliveries = lost_deliveries(dropped | landed, known)
     try:
         with publication_of(warehouse) as connection:
