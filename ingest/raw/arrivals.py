@@ -8,11 +8,13 @@ from typing import Any
 
 import polars as pl
 
+from ingest.contract.errors import UnreadableFile
 from ingest.contract.fleet import INGESTED_FILES
 from ingest.raw.packing import may_hold
 from ingest.raw.quarantine import DROPPED, Held
 from ingest.raw.store import Folder, find_delivery, table_files
 from ingest.reading.files import ALREADY_LANDED, LANDED, QUARANTINED, UNREADABLE, SourceFile, is_of_machine, sha256_of
+from ingest.reading.limits import require_bytes
 from ingest.reading.text import one_line
 
 
@@ -43,9 +45,13 @@ class Arrivals:
         self._by_hash: dict[str, list[tuple[str, str, str | None]]] = {}
         for number, file in enumerate(files):
             try:
-                self.sha256[file.file] = "" if file.is_outside or file.may_pass else sha256_of(file.path)
-            except OSError as error:
                 self.sha256[file.file] = ""
+                if not (file.is_outside or file.may_pass):
+                    require_bytes(file.path)
+                    self.sha256[file.file] = sha256_of(file.path)
+            except UnreadableFile as error:
+                self._closed[file.file] = str(error)
+            except OSError as error:
                 self._closed[file.file] = f"the file cannot be opened: {error.strerror or one_line(error)}"
                 if is_of_machine(error):
                     self.may_pass.add(file.file)
