@@ -44,6 +44,7 @@ from ingest.contract.values import RAW_KINDS
 from ingest.raw.store import (
     NAMED,
     Delivery,
+    deliveries_but,
     digests,
     file_names,
     list_deliveries,
@@ -232,7 +233,7 @@ class Build:
         self.connection, finished, self.defined = self._open(keep_pruned=keep_pruned)
         if not accepts_lost:
             self._refuse_lost(finished, {seq: delivery.digest() for seq, delivery in aside.items()})
-        self.new = sorted(self._new(finished))
+        self.new = list(deliveries_but(self.folders, finished))
         self.dropped = [aside[seq] for seq in finished if seq in aside]
         """Deliveries that an earlier build took in, and an operator has dropped since."""
         self.name = f"{1 + self._last_build():06d}"
@@ -260,11 +261,6 @@ class Build:
     def new_names(self) -> set[str]:
         """The names of the files that the deliveries to take in landed with, and those that were dropped."""
         return {name for _, name in file_names([*self.new, *self.dropped])}
-
-    def _new(self, finished: Mapping[int, str]) -> Iterator[Delivery]:
-        for folder in self.folders:
-            if any(number not in finished for number in folder.numbers()):
-                yield from (each for each in folder.deliveries() if each.seq not in finished)
 
     @property
     def version(self) -> str:

@@ -11,7 +11,7 @@ import os
 import re
 import time
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from itertools import groupby
@@ -204,6 +204,12 @@ def find_delivery(folders: Iterable[Folder], seq: int) -> Delivery | None:
     """A delivery by number."""
     within = (folder for folder in folders if folder.seq <= seq <= folder.last_seq)
     return next((each for folder in within for each in folder.deliveries() if each.seq == seq), None)
+
+
+def deliveries_but(folders: Iterable[Folder], known: Container[int]) -> Iterator[Delivery]:
+    """The deliveries but the known ones, in order of number."""
+    within = (folder for folder in folders if not all(number in known for number in folder.numbers()))
+    return iter(sorted(each for folder in within for each in folder.deliveries() if each.seq not in known))
 
 
 def digests(folders: Iterable[Folder]) -> dict[int, str]:

@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from drivetail.cli import main
 from ingest import IngestError, ingest
 from ingest.raw import arrivals
-from ingest.reading.thrift import STRUCT, read_struct, write_struct
+from ingest.reading.thrift import BINARY, LIST, STRUCT, read_struct, write_struct
 from ingest.sources import smartctl
 from tests.ingest.conftest import GOOD_ROW, HOURS_HEADER, Warehouse, counts, csv_text
 
@@ -275,7 +275,8 @@ def encrypted_parquet() -> bytes:
     footer = read_struct(data[end:])
     column = footer[4][1][1][0][1][1][1][0]
     del column[3]
-    column[8] = STRUCT, {1: (STRUCT, {})}
+    column[8] = STRUCT, {2: (STRUCT, {1: (LIST, (BINARY, [b"drive_id"]))})}
+    column[9] = BINARY, b"secret"
     written = write_struct(footer)
     return data[:end] + written + len(written).to_bytes(4, "little") + b"PAR1"
 

@@ -71,7 +71,7 @@ def collect_landed(status: Status, raw: duckdb.DuckDBPyConnection, folders: list
         files[row["status"]] = files.get(row["status"], 0) + row["file_count"]
     ((rolled_up,),) = raw.execute("select count(*) from lost_later where is_later and is_rolled_up").fetchall()
     hours = [hour for folder in folders for hour in (folder.first_hour, folder.last_hour) if hour is not None]
-    last = fetch(raw, DELIVERIES + " order by delivery_seq desc limit 1")
+    last = fetch(raw, "from deliveries order by delivery_seq desc limit 1")
     status.landed = {
         "delivery_count": count,
         "first_hour_utc": min(hours, default=None),
@@ -112,13 +112,12 @@ def _footer_rows(raw: duckdb.DuckDBPyConnection, folders: list[Folder], past: Pa
     return int(rows)
 
 
-def collect_unbuilt(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: list[Delivery], built: set[int] | None) -> None:
+def collect_unbuilt(status: Status, raw: duckdb.DuckDBPyConnection, unbuilt: list[Delivery]) -> None:
     """Deliveries that came after the publication was made."""
-    known = {row["delivery_seq"]: row for row in fetch(raw, DELIVERIES)}
+    query = "from deliveries where delivery_seq in (select unnest($numbers::bigint[]))"
+    known = {row["delivery_seq"]: row for row in fetch(raw, query, {"numbers": [each.seq for each in unbuilt]})}
     rows: list[Row] = []
-    for delivery in deliveries:
-        if built is not None and delivery.seq in built:
-            continue
+    for delivery in unbuilt:
         came = known.get(delivery.seq, {})
         ingested_at = came.get("ingested_at")
         rows.append(
