@@ -285,7 +285,7 @@ def _land(
         took = {"committed_at": utc_now().isoformat(), "ingest_seconds": round(time.monotonic() - started, 3)}
         committed = staged.commit({**options, **took, "rows": stored})
         summary.delivery_seq = committed.seq
-        with suppress(OSError, MemoryError):  # it has landed; the next ingest packs
+        with suppress(OSError, MemoryError, ValueError, LookupError, pl.exceptions.PolarsError):  # it has landed; the next ingest packs
             pack(warehouse, [*staged.folders, committed])
         progress("commit", 1, 1)
         summary.rejected = rejected_records(landing, SHOWN_REJECTIONS).to_dicts()

@@ -11,8 +11,6 @@ import re
 import secrets
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import partial
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +26,7 @@ from ingest.raw.staging import write_parquet
 from ingest.raw.store import GATES, PACKED, Delivery, Folder, folder_name, list_folders, names_in, raw_root, remove_replaced, source_of
 
 FOLDERS = 16
+"""Of one level, until they are packed."""
 NO_READER_SECONDS = 24 * 3600
 """Where nothing was ever published: a first build takes as long, at most."""
 MERGED_BYTES = 16 << 20
@@ -62,14 +61,10 @@ def pack(warehouse: Path, folders: Sequence[Folder]) -> None:
 def _due(folders: Sequence[Folder]) -> list[Folder]:
     """The last folders up to some level, where sixteen are of it: the later are of lower levels."""
     for level in range(1 + max((each.level for each in folders), default=0)):
-        last = list(takewhile(partial(_is_up_to, level), reversed(folders)))
-        if sum(each.level == level for each in last) >= FOLDERS:
-            return last[::-1]
+        begin = 1 + max((number for number, each in enumerate(folders) if each.level > level), default=-1)
+        if sum(each.level == level for each in folders[begin:]) >= FOLDERS:
+            return list(folders[begin:])
     return []
-
-
-def _is_up_to(level: int, folder: Folder) -> bool:
-    return folder.level <= level
 
 
 def write_pack(warehouse: Path, folders: Sequence[Folder], level: int, numbers: Collection[int] | None = None) -> Folder:
@@ -83,6 +78,7 @@ def write_pack(warehouse: Path, folders: Sequence[Folder], level: int, numbers: 
         last_hour: Any = said["last_hour"].max()
         name = folder_name(first, last, (first_hour, last_hour), level, has_gaps=said.height <= last - first)
         target = raw_root(warehouse) / "deliveries" / name
+        target.parent.mkdir(exist_ok=True)
         put_folder(draft, target)
         return Folder(first, first_hour, last_hour, target, last, level, said.height <= last - first)
     finally:
