@@ -26,13 +26,13 @@ from ingest.raw.staging import write_parquet
 from ingest.raw.store import GATES, PACKED, Delivery, Folder, folder_name, list_folders, names_in, raw_root, remove_replaced, source_of
 
 FOLDERS = 16
-"""Of one level, until they are packed."""
+"""How many of one level are packed."""
 NO_READER_SECONDS = 24 * 3600
 """Where nothing was ever published: a first build takes as long, at most."""
 MERGED_BYTES = 16 << 20
 """Files of one table and day are merged up to this size; greater ones are linked, since they are not what makes many."""
 HASHES = "ingested_files.hashes"
-"""Of a pack: the first 64 bits of the hashes of its files, in order. An ingest opens `ingested_files` only where one is its own."""
+"""In a pack: the first 64 bits of the hashes of its files, in order. An ingest opens `ingested_files` only where one is its own."""
 
 READ_BACKWARDS_ROWS = 64
 """Rows of a row group of what the gate found, of which the last are asked for."""
@@ -86,7 +86,7 @@ def write_pack(warehouse: Path, folders: Sequence[Folder], level: int, numbers: 
 
 
 def write_rows(folders: Sequence[Folder], draft: Path, numbers: Collection[int] | None = None) -> pl.DataFrame:
-    """Write the files of a pack of some folders. numbers: see write_pack(). Returns: what it says of its deliveries."""
+    """Write the files of a pack of some folders. numbers: see write_pack(). Returns: the rows on its deliveries."""
     groups: dict[tuple[str, str], list[Path]] = {}
     for folder in folders:
         for name in names_in(folder.path):
@@ -153,7 +153,7 @@ def _read(base: str, batch: list[Path], by: str, numbers: Collection[int] | None
     except pl.exceptions.PolarsError:
         if numbers is not None:
             raise
-        for path in batch:  # a file that cannot be read stays what it is: whoever reads it names it
+        for path in batch:  # a file that cannot be read stays as it is: its reader names it
             yield [path], None
         return
     if rows.height:
@@ -235,7 +235,7 @@ def gates_backwards(folder: Folder) -> Iterator[tuple[int, str, str]]:
 
 
 def take_out(warehouse: Path, delivery: Delivery, content: dict[str, str]) -> None:
-    """Take a packed delivery out: write its own folder, with some more files, into `dropped`, and its pack anew without it.
+    """Take a packed delivery out: write its own folder, with some more files, into `dropped`, and its pack again without it.
 
     A kill between the two leaves it landed; called again, it ends the same.
     """

@@ -30,9 +30,9 @@ NAMED = 10
 
 
 PACKED = "deliveries.parquet"
-"""Of a pack: what its deliveries' own files said of them, a row each."""
+"""In a pack: what its deliveries' own files said of them, a row each."""
 GATES = "gates.parquet"
-"""Of a pack: what the gate found, a row for each delivery that it looked at."""
+"""In a pack: what the gate found, a row for each delivery that it looked at."""
 
 
 @dataclass(frozen=True, order=True)
@@ -75,7 +75,7 @@ class Folder:
 
 @dataclass(frozen=True)
 class Said:
-    """Of a packed delivery: what is asked of many at once."""
+    """A packed delivery in short: what is asked of many at once."""
 
     digest: str
     source: str
