@@ -141,8 +141,8 @@ CHECK = (
 def script(probe: Probe, *, is_own: bool = False) -> str:
     """The shell commands of a probe, for `sh -c`. is_own: read by drivetail's own reader instead of fio.
 
-    A plain file stands for the drive that it was given for, and a device for the drive that is known by its host and device alone; any other
-    device has to say its serial number itself.
+    A plain file stands for the drive that it was given for, a device for a drive that is known by host and device alone. Any other device
+    has to say its serial number itself.
     """
     known = [
         f"is {quote(each.path)} {quote('|'.join(' '.join(name.split()) for name in (each.drive_id, *each.names)))}"

@@ -162,8 +162,8 @@ def with_paths(intervals: pl.DataFrame) -> pl.DataFrame:
 
 
 def with_arrivals(intervals: pl.DataFrame) -> pl.DataFrame:
-    """Intervals, with `has_come` where the tool lists others of the host before but not the device, and counts it from 0: since when it has been
-    there within the interval nobody knows, so that its I/Os are those of the last second.
+    """Intervals, with `has_come` where the tool lists others of the host before but not the device, and counts it from 0. Since when it
+    has been there within the interval nobody knows, so that its I/Os are those of the last second.
     """
     of_tool = ["host", "is_split", "ends"]
     looks = intervals.select(of_tool).unique().sort(of_tool).with_columns(pl.col("ends").shift(1).over("host", "is_split").alias("look"))

@@ -569,6 +569,7 @@ ONCE_BROKEN = [
     Plan(238, 2, 8, 4, ("machines", "pod", "replicas", "pod address", "wrap", "move"), "sadf lsblk"),
 ]
 
+
 @pytest.mark.parametrize("number", [1])  # always the same: others are drawn by longer tests
 def test_ten_worlds_and_those_that_once_broke_a_law_keep_the_laws(number: int, tmp_path: Path) -> None:
     prove(number, 10, tmp_path, also=ONCE_BROKEN)
