@@ -9,13 +9,14 @@ import duckdb
 
 from drivetail.console import Columns, table
 from engine.read import QueryError, Row, fetch
+from lab.ask.verdict import said
 from lab.read import experiment_of, size
-from report.words import percent
 
 CHOICES: Columns = {
     "config": "config_id",
     "buffer": ("buffer_bytes", size),
     "verdict": "verdict",
+    "shown": "answer",
     "kB/s": ("mean_throughput_kb_per_s", lambda value: f"{value:,.0f}"),
     "us per write": ("mean_latency_us", lambda value: f"{value:,.0f}"),
 }
@@ -67,15 +68,8 @@ def comparison_table(rows: Sequence[Row]) -> str:
     a, b = first["side_a"], first["side_b"]
 
     def written(row: Row) -> Row:
-        low, high = row["ci_low"], row["ci_high"]
-        interval = None if low is None else f"{low:,.6g} to {high:,.6g}"
-        words = {"a better": f"{a} better", "b better": f"{b} better", "limited": "both reach their limit"}
         of_file = f" {size(row['parameter'])}" if row["parameter"] else ""
-        return row | {
-            "what": f"{row['benchmark']} {row['test']}{of_file}",
-            "interval": interval,
-            "said": words.get(row["verdict"], row["verdict"]),
-        }
+        return row | {"what": f"{row['benchmark']} {row['test']}{of_file}", "said": said(row, a, b)}
 
     columns: Columns = {
         **({"config": "config_id"} if first["config_id"] else {}),
@@ -87,14 +81,9 @@ def comparison_table(rows: Sequence[Row]) -> str:
         "n ": "n_b",
         "sd": "sd_a",
         "sd ": "sd_b",
-        "difference": "difference",
-        "95% interval": "interval",
-        "of it": ("difference_ratio", percent),
-        "verdict": "said",
+        "answer": "said",
     }
-    unlike = dict.fromkeys(row["differing_options"] for row in rows if row["differing_options"] is not None)
-    heads = [f"Not the same benchmark: {options}; not compared" for options in unlike]
-    return "\n".join([*heads, f"Experiment {first['experiment_id']}: {a} against {b}", ""]) + table([written(row) for row in rows], columns)
+    return f"Experiment {first['experiment_id']}: {a} against {b}\n" + table([written(row) for row in rows], columns)
 
 
 # The numbers of the papers ----------------------------------------------------------------------------------------
