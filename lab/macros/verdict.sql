@@ -15,8 +15,8 @@ end
 
 {#- The rows of a relation with what one side is against the base: `loss_percent` with its interval, `worse_p`, `holm_p`, `answer`, and what the answer
     needs. The relation has `higher_is_better` and `left_out`: why its sides are not compared, null where they are. family: columns that the cells share
-    for which Holm corrects; member: what tells one of its cells from another. What one job says twice, bandwidth and IOPS, counts once. -#}
-{% macro with_answer(relation, base, other, family, member) -%}
+    for which Holm corrects; member: what tells one of its cells from another. What one job says twice, bandwidth and IOPS, counts once. needs_runs: where `runs_to_show` is wanted. -#}
+{% macro with_answer(relation, base, other, family, member, needs_runs='true') -%}
 select
     * exclude (is_log, worse, base_variance, other_variance, spread, worse_error, worse_df, worse_width, one_sided_width, shown_effect),
     greatest(most_loss_percent, most_gain_percent) < {{ var('lab_equal_percent') }} as is_equal,
@@ -29,9 +29,9 @@ select
         when most_loss_percent < {{ var('lab_equal_percent') }} then 'not slower'
         else 'cannot say'
     end as answer,
-    -- null but where the answer asks for it: each takes a search
+    -- null but where it is asked for: each takes a search
     try_cast(runs_to_detect(
-        cast(case when answer = 'cannot say' then shown_effect end as double),
+        cast(case when answer = 'cannot say' and {{ needs_runs }} then shown_effect end as double),
         cast({{ var('lab_level') }} as double),
         cast({{ var('lab_power') }} as double)
     ) as bigint) as runs_to_show

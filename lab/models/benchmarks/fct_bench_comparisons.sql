@@ -88,7 +88,8 @@ pairs as (
 judged as (
     {{ with_answer(
         'pairs', 'b', 'a', ['experiment_id', 'compared', 'config_id', 'family'],
-        'benchmark, "pass", parameter, size_bytes, least(side_a, side_b), greatest(side_a, side_b)'
+        'benchmark, "pass", parameter, size_bytes, least(side_a, side_b), greatest(side_a, side_b)',
+        "compared <> 'buffer'"
     ) }}
 )
 
