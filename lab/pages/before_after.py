@@ -172,7 +172,8 @@ def _worst(row: Row) -> str:
     if row["loss_percent"] is None:
         return f"{name} was 0 before and is {row['mean_after']:,.5g} {row['unit']} after."
     bounds = "" if row["loss_percent_low"] is None else f" (95%: {row['loss_percent_low']:.1f} to {row['loss_percent_high']:.1f}%)"
-    return f"{name} {'lost' if row['higher_is_better'] else 'grew by'} {row['loss_percent']:.1f}%{bounds}."
+    n = f"n = {row['n_before']} and {row['n_after']}"
+    return f"{name} {'lost' if row['higher_is_better'] else 'grew by'} {row['loss_percent']:.1f}%{bounds}, {n}."
 
 
 def labels(rows: Sequence[Row]) -> list[str]:

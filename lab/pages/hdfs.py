@@ -24,8 +24,8 @@ select effects.writers, effects.files_with, effects.files_without, effects.whole
     effects.extents_per_file_without, answers.*
 from lab.fct_preallocation_effect as effects
 inner join lab.fct_bench_comparisons as answers
-    on effects.experiment_id = answers.experiment_id and answers.compared = 'config' and effects.config_id = answers.side_a
-    and effects.config_id_without = answers.side_b and answers.benchmark = 'filefrag' and answers.test = 'extents'
+    on effects.experiment_id = answers.experiment_id and answers.compared = 'config' and effects.config_id = answers.side_b
+    and effects.config_id_without = answers.side_a and answers.benchmark = 'filefrag' and answers.test = 'extents'
 where effects.experiment_id = ? order by effects.writers, answers.side_a, answers.side_b
 """
 TRACE = "config_id, phase, run_number, file, device"

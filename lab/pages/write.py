@@ -30,7 +30,7 @@ order by config_id, phase, benchmark, test, size_bytes, parameter, run_number, r
 FAILURES = "select file, job, failure from lab.fct_bench_jobs where experiment_id = ? and failure is not null order by all"
 TAILS = """
 select *, coalesce(p99_us, max_us) as tail_us from lab.fct_log_tails where experiment_id = ? and not is_whole_run
-order by config_id, job, metric, direction, phase, run_number, second
+order by config_id, metric, direction, phase desc, run_number, job, second
 """
 MOST_LOGS = 6
 """Figures of tails by second; the page says where it leaves some out."""
@@ -81,7 +81,7 @@ def write_lab(warehouse: Warehouse, experiment_id: str | None = None, out: Path 
             part = import_module(f"lab.pages.{KINDS[experiment['kind']]}").part(connection, experiment, other)
         logs: dict[str, list[Row]] = {}
         for row in fetch(connection, TAILS, [experiment_id]):
-            logs.setdefault(f"{row['config_id']}: {row['job']}.{row['direction']}.{row['metric']}", []).append(row)
+            logs.setdefault(f"{row['config_id']}: {row['direction']}s, {row['metric']}", []).append(row)
         page = render(
             part.pop("template"),
             Path(__file__).parent,
@@ -103,14 +103,14 @@ def write_lab(warehouse: Warehouse, experiment_id: str | None = None, out: Path 
 def _tails(rows: list[Row]) -> go.Figure:
     """A line for each run; those after a change in the colour of slow drives."""
     drawing = go.Figure()
-    for phase, run in dict.fromkeys((row["phase"], row["run_number"]) for row in rows):
-        mine = [row for row in rows if (row["phase"], row["run_number"]) == (phase, run)]
+    for phase, run, job in dict.fromkeys((row["phase"], row["run_number"], row["job"]) for row in rows):
+        mine = [row for row in rows if (row["phase"], row["run_number"], row["job"]) == (phase, run, job)]
         drawing.add_scatter(
-            x=[row["second"] for row in mine], y=[row["tail_us"] for row in mine], mode="lines", name=safe(f"{phase} run {run}".strip()),
+            x=[row["second"] for row in mine], y=[row["tail_us"] for row in mine], mode="lines", showlegend=False,
             line={"color": SLOW if phase == "after" else COLOURS["disk"], "width": 1.5},
             customdata=["longest" if row["p99_us"] is None else "p99" for row in mine],
             text=[f"{row['n']:,} I/Os, mean {row['mean_us']:,.0f} us" for row in mine],
-            hovertemplate="second %{x}: %{customdata} %{y:,.0f} us, %{text}",
+            hovertemplate="second %{x}: %{customdata} %{y:,.0f} us, %{text}<extra>" + safe(f"{job} {phase} run {run}") + "</extra>",
         )  # fmt: skip
     styled(drawing, 260, hovermode="closest", margin=(66, 16, 30, 46))
     drawing.update_xaxes(title_text="seconds from the first I/O")

@@ -188,7 +188,7 @@ def test_slowdowns_that_the_data_cannot_show_are_not_tested(landed: Warehouse) -
 def test_writers_are_compared_for_the_same_bytes(landed: Warehouse) -> None:
     said = answer(landed, "writers")
     assert said.strip().startswith("Extents per MiB: Cannot say: 2 and 2 runs are too few.")
-    assert "Write speed: Yes: with 3 writers it is slower than with one by 33.3% (95%: 33.3 to 33.3%), of 2 and 2 runs." in said
+    assert "Write speed: Yes: with 3 writers it is slower than with one by 33.3% (95%: 33.3 to 33.3%), n = 2 and 2." in said
     assert "Writers write together: 1 at 300 MB/s, 3 at 200 MB/s." in said
     assert "Writers on average: 1 make extents of 4,194 kB, 3 make extents of 2,097 kB." in said
     assert "Preallocation: Cannot say: 2 and 2 runs are too few. 2 of 2 files lie in one extent, without it 0 of 2, of 2.00 extents" in said
@@ -248,3 +248,30 @@ def test_a_second_run_into_a_bundle_is_refused_and_names_the_first(tmp_path: Pat
         assert done.exit_code == 1 and f"another run (process {first.pid}) writes here" in done.output
         first.communicate()
     assert not any(target.iterdir())
+
+
+def test_logs_of_fio_give_tails_by_second_and_what_a_summary_lacks(tmp_path: Path) -> None:
+    """Summaries without percentiles; of the logs one second is slow, and one is of a job that no summary has."""
+    files, listed = {}, []
+    for phase in ("before", "after"):
+        for run in range(1, 6):
+            ios = [(ms, (900_000 if phase == "after" and ms >= 1000 else 100_000) + 10 * run) for ms in range(2000)]
+            document = {"jobname": "j", "read": {"total_ios": 2000, "bw_bytes": 5000 + run, "iops": 1000 + run}}
+            named = {"j_clat": ios, "else_clat": ios[:9], "j_bw": ios[:9]}
+            files |= {
+                f"{phase}{run}/{name}.1.log": "".join(f"{ms}, {ns}, 0, 4096\n" for ms, ns in lines) for name, lines in named.items()
+            } | {f"{phase}{run}/j.json": json.dumps({"fio version": "fio-3.36", "jobs": [document]})}
+            listed += [f"{phase}{run}/{name}.1.log,fio-log,c,{run},{phase}" for name in named]
+            listed.append(f"{phase}{run}/j.json,fio,c,{run},{phase}")
+    warehouse = Warehouse(tmp_path / "w")
+    land(warehouse, write_bundle(tmp_path / "b", files, listed, manifest("tails", "before_after", expected_runs=5)))
+    build_lab(warehouse)
+    (cell,) = rows(warehouse, "select * from lab.fct_phase_cells where test like '%p99'")
+    assert (cell["test"], cell["n_before"], cell["n_after"], cell["answer"]) == ("j.read.clat_p99", 5, 5, "slower")
+    tails = rows(
+        warehouse,
+        "select second, n, p99_us from lab.fct_log_tails where job = 'j' and phase = 'after' and run_number = 3 and not is_whole_run",
+    )
+    assert sorted((row["second"], row["n"], row["p99_us"]) for row in tails) == [(0, 1000, 100.03), (1, 1000, 900.03)]
+    assert "<figcaption>c: reads, clat</figcaption>" in write_lab(warehouse, "tails", tmp_path / "t.html").read_text()
+    assert answer(warehouse, "tails").strip().startswith("Yes: fio j.read.clat_p99 of c grew by 799.8% (95%:")

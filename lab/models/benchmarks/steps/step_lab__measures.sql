@@ -28,22 +28,24 @@ runs as (
     from {{ ref('fct_file_fragments') }}
     group by experiment_id, config_id, phase, run_number
     union all
-    -- tails that the summary of fio lacks
+    -- tails that the summary of fio lacks, of the jobs that it has
     select
-        tails.experiment_id, tails.config_id, tails.phase, tails.run_number,
+        experiment_id, config_id, phase, run_number,
         'fio' as benchmark,
         tails.job || '.' || tails.direction || '.' || tails.metric || '_p99' as test,
         tails.p99_us as result,
         'us' as unit
     from {{ ref('fct_log_tails') }} as tails
-    left join {{ ref('fct_bench_results') }} as summaries
-        on tails.experiment_id = summaries.experiment_id
-        and tails.config_id = summaries.config_id
-        and tails.phase = summaries.phase
-        and tails.run_number = summaries.run_number
-        and summaries.benchmark = 'fio'
-        and summaries.test = tails.job || '.' || tails.direction || '.' || tails.metric || '_p99'
-    where tails.is_whole_run and tails.p99_us is not null and summaries.test is null
+    inner join (
+        select experiment_id, config_id, phase, run_number, list(test) as tests
+        from {{ ref('fct_bench_results') }}
+        where benchmark = 'fio'
+        group by experiment_id, config_id, phase, run_number
+    ) as summaries using (experiment_id, config_id, phase, run_number)
+    where tails.is_whole_run
+        and tails.p99_us is not null
+        and list_contains(summaries.tests, tails.job || '.' || tails.direction || '.bw')
+        and not list_contains(summaries.tests, tails.job || '.' || tails.direction || '.' || tails.metric || '_p99')
 )
 
 select
