@@ -186,7 +186,7 @@ def chosen_buffers(sizes: int, runs: int, loss: float, seed: int) -> dict[str, l
 
 
 @pytest.mark.parametrize(("sizes", "runs"), [(2, 3), (6, 5)])
-def test_buffers_that_are_alike_are_told_apart_in_one_of_twenty(sizes: int, runs: int) -> None:
+def test_at_most_one_in_twenty_experiments_ranks_equal_buffers(sizes: int, runs: int) -> None:
     points = chosen_buffers(sizes, runs, 0, seed=sizes).values()
     assert all(len(mine) == sizes for mine in points)
     for what in ("throughput", "latency", "ratio"):
