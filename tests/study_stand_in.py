@@ -120,7 +120,9 @@ def tables(*, is_empty: bool) -> dict[str, list[tuple[object, ...]]]:
             [("disk", 1200000, 1180000, 0.9833, 1155470, 0.9629), ("ssd", 25000, 24000, 0.96, 23959, 0.9584)],
         f"study.study_variants (variant varchar, id varchar, kind varchar, {NUMBERS})":
             [(variant, name, kind, units[name][1], *rest) for variant, name, kind, *rest in VARIANTS],
-        "marts.study_curves (figure varchar, curve varchar, kind varchar, x double, y double, y_left double, population bigint)": CURVES,
+        "marts.study_curves (figure varchar, curve varchar, kind varchar, x double, y double, y_left double, population bigint, "
+        "y_low double, y_high double, raid_group_count bigint)":
+            [(*row, row[4] / 2, (1 + row[4]) / 2, 8) if row[0] != "11b" else (*row, None, None, 3) for row in CURVES],
         "study.health_comparison (kind varchar, scope varchar, model varchar, attribute varchar, measure varchar, effect double, "
         "effect_low double, effect_high double, is_different boolean)": HEALTH,
         "study.health_warnings (kind varchar, rule varchar, attribute varchar, measure varchar, first_precision double, "
