@@ -147,11 +147,11 @@ def redrawn(figure: Figure, fleet: Sequence[Row], paper: Sequence[Row], kind: st
             continue
         ink, name = curve_colour(figure, curve), safe(figure.called(curve))
         mine = [row for row in fleet if row["curve"] == curve]
-        x, y = band_outline(figure, mine)
-        if x:
+        along, shares = band_outline(figure, mine)
+        if along:
             drawing.add_scatter(
-                x=packed(x),
-                y=packed(y),
+                x=packed(along),
+                y=packed(shares),
                 mode="lines",
                 line={"color": ink, "width": 0},
                 fill="toself",
