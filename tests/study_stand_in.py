@@ -130,7 +130,8 @@ def tables(*, is_empty: bool) -> dict[str, list[tuple[object, ...]]]:
     }  # fmt: skip
     return {
         **({table: [] for table in measured} if is_empty else measured),
-        "study.study_references (id varchar, kind varchar, subject varchar, metric varchar, operator varchar, value varchar, unit varchar)":
+        "study.study_references (id varchar, place varchar, subject varchar, metric varchar, operator varchar, value varchar, "
+        "unit varchar)":
             REFERENCES,
         f"marts.study_results (id varchar, kind varchar, metric varchar, {NUMBERS}, paper_value double, verdict varchar, reason varchar, "
         "same_as varchar)":
@@ -142,9 +143,9 @@ def tables(*, is_empty: bool) -> dict[str, list[tuple[object, ...]]]:
         "report.fct_duration_summary (measure varchar, kind varchar)": [],
         "study.study_tolerance (kind varchar, tail_hours bigint)": [],
         "report.detector_agreement (detector varchar, other_detector varchar, span varchar, drive_count bigint)": [],
-        "study.latency_tails (percentile varchar, drive_hours bigint, slow_by_mean_hours bigint, slow_by_percentile_hours bigint, "
+        "study.latency_tails (percentile double, drive_hours bigint, slow_by_mean_hours bigint, slow_by_percentile_hours bigint, "
         "slow_by_both_hours bigint, drives_only_the_percentile_sees bigint)":
-            [("p50", 0, 0, 0, 0, 0), *([] if is_empty else [("p999", 5480, 58, 62, 50, 1)])],
+            [(50.0, 0, 0, 0, 0, 0), *([] if is_empty else [(99.9, 5480, 58, 62, 50, 1)])],
         "study.study_paper_curves (figure varchar, curve varchar, seq bigint, x double, y double)":
             [(figure, curve, seq, x, y) for seq, (figure, curve, x, y) in enumerate(PAPER_CURVES)],
     }  # fmt: skip
