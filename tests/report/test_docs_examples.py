@@ -56,14 +56,17 @@ def commands() -> Iterator[tuple[str, list[str]]]:
     inline = [(named(page), "\n".join(re.findall(r"`(drivetail [^`\n]+)`", page.read_text(encoding="utf-8")))) for page in PAGES]
     # a decision names what was considered, too
     for page, text in [*blocks("text"), *blocks("console"), *inline]:
-        for line in "" if page.startswith("docs/decisions") else re.sub(r"\\\n\s*", "", text).splitlines():
-            if found := re.match(r"(?:\$ )?drivetail (.*)", line):
+        for found in () if page.startswith("docs/decisions") else re.finditer(r"(?m)^(?:\$ )?drivetail (.*)", text):
+            # a question may take several lines
+            for end in (found.end(), *(each.end() for each in re.finditer(r".*\n", text[found.end() :]))):
+                whole = found[1].partition("   ")[0] if end == found.end() else text[found.start(1) : found.end() + end]
                 try:
-                    words = shlex.split(found[1].partition("   ")[0], comments=True)
-                except ValueError:  # goes on in the next line
+                    words = shlex.split(whole.replace("\\\n", " "), comments=True)
+                except ValueError:
                     continue
                 ends = [at for at, word in enumerate(words) if word in ("|", ">", "&&", "||", ";", "&") or word.startswith(">")]
                 yield page, words[: min(ends, default=len(words))]
+                break
 
 
 def test_each_example_is_run_or_is_listed_with_a_reason() -> None:
