@@ -290,7 +290,7 @@ class _Draft:
         if node.relation in self.made:
             said = f"{said} As of {self.made[node.relation] or 'nothing'}, UTC.".strip()
         elif node.made == WHEN_ASKED:
-            said = f"Empty: {NOT_ASKED}. {said}".strip()
+            said = f"Empty: it {NOT_ASKED}. {said}".strip()
         if said:
             comments.append(f"comment on {kind} {relation} is {quoted(said)}")
         # of what people ask: columns of pages' inputs are described in the models, and each comment is a statement
