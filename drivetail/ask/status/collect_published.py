@@ -85,8 +85,12 @@ def _outcomes(connection: duckdb.DuckDBPyConnection, window: Row) -> Row:
     names = ("hours", "undirected_hours", *OUTCOMES, *UNJUDGED)
     columns = ", ".join(f"coalesce(cast(sum({name}) as bigint), 0) as {name}" for name in names)
     (sums,) = fetch(connection, f"select {columns} from status.fct_recent_drives")
+    first = window["first_hour_utc"]
     return {
-        "merged": {name: window[name] for name in ("path_spans", "part_spans", "other_spans", "changed_spans")},
+        "merged": {
+            "first_day_utc": first and first.date(),
+            **{name: window[name] for name in ("path_spans", "part_spans", "other_spans", "changed_spans")},
+        },
         "drive_hours": [{"outcome": title, "drive_hours": sums[name], "of": sums["hours"]} for name, title in OUTCOMES.items()],
         "slowdowns_without_directions": sums["undirected_hours"],
         "not_judged": [{"reason": why, "drive_hours": sums[name]} for name, why in UNJUDGED.items()],
