@@ -21,7 +21,7 @@ from engine.warehouse import Warehouse
 
 T = TypeVar("T")
 
-SCHEMAS = (*PUBLISHED, "lab")
+SCHEMAS = (*PUBLISHED, "custom", "lab")
 
 LIMITS = "set memory_limit = '180MB'; set threads = 2; set preserve_insertion_order = false; attach ':memory:' as held (compress)"
 """Limit of all pages together, and what is held in memory."""
@@ -160,7 +160,7 @@ class Published:
 
     @cached_property
     def relations(self) -> dict[str, str]:
-        """Every relation that people query -> its description: marts first, then what pages read, then the lab."""
+        """Every relation that people query -> its description: marts first, then what pages read, own models, and the lab."""
         tables = "from information_schema.tables where table_catalog = 'warehouse'"
         found = self.rows(f"select table_schema || '.' || table_name as relation, coalesce(table_comment, '') as comment {tables}")
         told = {row["relation"]: row["comment"] for row in found}

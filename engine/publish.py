@@ -234,7 +234,8 @@ class _Draft:
         elif node.made == VIEW:
             self._view(relation, self.executor.sql_of(node))
         elif node.made == WHEN_ASKED and relation not in self.made:
-            self._view(relation, not_computed(node))
+            columns = ", ".join(f'cast(null as {kind}) as "{name}"' for name, kind in node.columns.items())
+            self._view(relation, f"select {columns} where false")
         else:
             kind = "table"
             ((self.row_counts[relation],),) = self.connection.execute(
@@ -288,6 +289,8 @@ class _Draft:
         said = node.description
         if node.relation in self.made:
             said = f"{said} As of {self.made[node.relation] or 'nothing'}, UTC.".strip()
+        elif node.made == WHEN_ASKED:
+            said = f"Empty: it {NOT_ASKED}. {said}".strip()
         if said:
             comments.append(f"comment on {kind} {relation} is {quoted(said)}")
         # of what people ask: columns of pages' inputs are described in the models, and each comment is a statement
@@ -295,14 +298,6 @@ class _Draft:
             comments += [f'comment on column {relation}."{column}" is {quoted(text)}' for column, text in node.descriptions.items()]
         if comments:
             self.connection.execute(";".join(comments))
-
-
-def not_computed(node: Node) -> str:
-    """SQL for a relation that nobody has asked for yet: a query of it fails and says how to ask."""
-    # columns are made of the error: DuckDB knows without running anything that a condition on a null is never true
-    columns = ", ".join(f'cast(said as {kind}) as "{name}"' for name, kind in node.columns.items())
-    message = f"{node.relation} {NOT_ASKED}"
-    return f"select {columns} from (select error({quoted(message)}) as said) where said is null"
 
 
 def clean_up(warehouse: Warehouse, current: str, connection: duckdb.DuckDBPyConnection, keep_seconds: float = KEEP_SECONDS) -> None:

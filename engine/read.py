@@ -24,7 +24,7 @@ Row = dict[str, Any]
 
 
 NOT_ASKED = "is computed when it is asked for: run `drivetail study`"
-"""Comment of a published relation that is made when asked for, until then."""
+"""In the comment of a published relation that is made when asked for, until then."""
 
 
 class QueryError(RuntimeError):
@@ -80,8 +80,7 @@ def publication_of(
         except duckdb.Error as error:
             hint = "`drivetail build --full-refresh` rebuilds it from raw"
             why = f"{warehouse.published}: its tables cannot be read ({first_line(error)}); {hint}"
-            # a relation that nobody has asked for says so itself, behind the name of the error's class
-            raise QueryError(other or (first_line(error).partition(": ")[2] if NOT_ASKED in str(error) else why)) from error
+            raise QueryError(other or why) from error
         except QueryError:  # such as a drive that is not there: it may be in what is built now
             note_other_models(other)
             raise
@@ -170,6 +169,13 @@ def of_other_models(warehouse: Warehouse, connection: duckdb.DuckDBPyConnection)
     return f"{warehouse.published}: was published by another release, or the models have changed since; run `drivetail build`"
 
 
+def note_not_asked(connection: duckdb.DuckDBPyConnection, query: str) -> None:
+    """Log on stderr that a relation which a query names is empty because nobody has asked for it."""
+    for name in not_asked(connection):
+        if name in query:
+            logging.getLogger(__name__).warning("%s is empty: it %s", name, NOT_ASKED)
+
+
 @cache
 def note_other_models(sentence: str | None) -> None:
     """Log a remark on stderr, once: a command may open the publication more than once."""
@@ -179,7 +185,7 @@ def note_other_models(sentence: str | None) -> None:
 
 def not_asked(connection: duckdb.DuckDBPyConnection) -> list[str]:
     """The relations of a publication that are not computed, because nobody has asked for them."""
-    query = "select view_name from duckdb_views() where schema_name in ('marts', 'study') and contains(sql, ?) order by view_name"
+    query = "select view_name from duckdb_views() where schema_name in ('marts', 'study') and contains(comment, ?) order by view_name"
     return [name for (name,) in connection.execute(query, [NOT_ASKED]).fetchall()]
 
 

@@ -120,7 +120,9 @@ def tables(*, is_empty: bool) -> dict[str, list[tuple[object, ...]]]:
             [("disk", 1200000, 1180000, 0.9833, 1155470, 0.9629), ("ssd", 25000, 24000, 0.96, 23959, 0.9584)],
         f"study.study_variants (variant varchar, id varchar, kind varchar, {NUMBERS})":
             [(variant, name, kind, units[name][1], *rest) for variant, name, kind, *rest in VARIANTS],
-        "marts.study_curves (figure varchar, curve varchar, kind varchar, x double, y double, y_left double, population bigint)": CURVES,
+        "marts.study_curves (figure varchar, curve varchar, kind varchar, x double, y double, y_left double, population bigint, "
+        "y_low double, y_high double, raid_group_count bigint)":
+            [(*row, row[4] / 2, (1 + row[4]) / 2, 8) if row[0] != "11b" else (*row, None, None, 3) for row in CURVES],
         "study.health_comparison (kind varchar, scope varchar, model varchar, attribute varchar, measure varchar, effect double, "
         "effect_low double, effect_high double, is_different boolean)": HEALTH,
         "study.health_warnings (kind varchar, rule varchar, attribute varchar, measure varchar, first_precision double, "
@@ -128,7 +130,8 @@ def tables(*, is_empty: bool) -> dict[str, list[tuple[object, ...]]]:
     }  # fmt: skip
     return {
         **({table: [] for table in measured} if is_empty else measured),
-        "study.study_references (id varchar, kind varchar, subject varchar, metric varchar, operator varchar, value varchar, unit varchar)":
+        "study.study_references (id varchar, place varchar, subject varchar, metric varchar, operator varchar, value varchar, "
+        "unit varchar)":
             REFERENCES,
         f"marts.study_results (id varchar, kind varchar, metric varchar, {NUMBERS}, paper_value double, verdict varchar, reason varchar, "
         "same_as varchar)":
@@ -140,9 +143,9 @@ def tables(*, is_empty: bool) -> dict[str, list[tuple[object, ...]]]:
         "report.fct_duration_summary (measure varchar, kind varchar)": [],
         "study.study_tolerance (kind varchar, tail_hours bigint)": [],
         "report.detector_agreement (detector varchar, other_detector varchar, span varchar, drive_count bigint)": [],
-        "study.latency_tails (percentile varchar, drive_hours bigint, slow_by_mean_hours bigint, slow_by_percentile_hours bigint, "
+        "study.latency_tails (percentile double, drive_hours bigint, slow_by_mean_hours bigint, slow_by_percentile_hours bigint, "
         "slow_by_both_hours bigint, drives_only_the_percentile_sees bigint)":
-            [("p50", 0, 0, 0, 0, 0), *([] if is_empty else [("p999", 5480, 58, 62, 50, 1)])],
+            [(50.0, 0, 0, 0, 0, 0), *([] if is_empty else [(99.9, 5480, 58, 62, 50, 1)])],
         "study.study_paper_curves (figure varchar, curve varchar, seq bigint, x double, y double)":
             [(figure, curve, seq, x, y) for seq, (figure, curve, x, y) in enumerate(PAPER_CURVES)],
     }  # fmt: skip

@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import duckdb
 
 from engine.execute import limit_memory
-from engine.read import NOT_ASKED, QueryError, fetch, first_line, not_asked, publication_of
+from engine.read import NOT_ASKED, QueryError, Row, fetch, first_line, not_asked, publication_of
 from engine.warehouse import Warehouse, quoted
 from ingest.raw.durable import left_by_killed_calls, remove, sync, sync_tree
 
 STORAGE_VERSION = "v1.0.0"
 """The oldest that DuckDB 2.0.0 writes."""
 
+MOST_KEYED_ROWS = 1_000_000
+"""A primary key has an index in memory, which views of hours and large tables go without."""
+
 Progress = Callable[[str, int, int], None]
 
-COMMENTS = """
-select 'table marts.' || table_name as what, comment from duckdb_tables() where schema_name = 'marts' and comment is not null
+RELATIONS = """
+select schema_name || '.' || table_name as relation, comment from duckdb_tables() where schema_name in ('marts', 'custom')
 union all
-select 'table marts.' || view_name, comment from duckdb_views() where schema_name = 'marts' and comment is not null
-union all
-select 'column marts.' || table_name || '."' || column_name || '"', comment
-from duckdb_columns() where schema_name = 'marts' and comment is not null
+select schema_name || '.' || view_name, comment from duckdb_views() where schema_name in ('marts', 'custom')
+order by relation
+"""
+COLUMNS = """
+select schema_name || '.' || table_name as relation, column_name, data_type, comment
+from duckdb_columns() where schema_name in ('marts', 'custom') order by relation, column_index
 """
 
 
@@ -40,6 +46,50 @@ class Exported:
     left_out: list[str]
 
 
+@dataclass
+class Relation:
+    """A relation of the publication, its columns with their types and comments, and those that are its key (`marts.relations.grain`)."""
+
+    relation: str
+    comment: str | None
+    columns: list[Row] = field(default_factory=list)
+    key: list[str] = field(default_factory=list)
+    row_count: int | None = None
+    """Null of a view."""
+
+    @property
+    def name(self) -> str:
+        """`fct_raid_hours` of marts, `custom.slow_ssds` of the custom models, which may have a mart's name."""
+        return self.relation.removeprefix("marts.")
+
+    def made(self, *, is_keyed: bool) -> str:
+        """SQL that makes an empty table. is_keyed: with its primary key; where an index would be large its columns are only not null."""
+        key = self.key if is_keyed else []
+        columns = [f'"{row["column_name"]}" {row["data_type"]}{" not null" if row["column_name"] in key else ""}' for row in self.columns]
+        if key and self.row_count is not None and self.row_count <= MOST_KEYED_ROWS:
+            columns.append(f"primary key ({', '.join(key)})")
+        return f"create table {self.relation} ({', '.join(columns)})"
+
+    def comments(self) -> Iterator[str]:
+        """SQL that says what it is and what its columns are."""
+        if self.comment:
+            yield f"comment on table {self.relation} is {quoted(self.comment)}"
+        for row in self.columns:
+            if row["comment"]:
+                yield f'comment on column {self.relation}."{row["column_name"]}" is {quoted(row["comment"])}'
+
+    def said(self) -> str:
+        """The same for a Parquet file: `description`, `key` and, as JSON, `columns`."""
+        columns = json.dumps({row["column_name"]: row["comment"] for row in self.columns if row["comment"]})
+        return f"description: {quoted(self.comment or '')}, key: {quoted(', '.join(self.key))}, columns: {quoted(columns)}"
+
+
+def has_null(connection: duckdb.DuckDBPyConnection, relation: Relation) -> bool:
+    """Whether a column of its key is null somewhere, such as an unknown model: SQL has no key then."""
+    is_null = " or ".join(f"{column} is null" for column in relation.key) or "false"
+    return bool(connection.execute(f"select 1 from publication.{relation.relation} where {is_null} limit 1").fetchall())
+
+
 def export(
     warehouse: Warehouse,
     out: Path,
@@ -50,8 +100,8 @@ def export(
     is_forced: bool = False,
     on_progress: Progress = lambda phase, done, total: None,
 ) -> Exported:
-    """Write the marts that are computed, or those in `only`, to the file `out`, or to the folder `out` as Parquet. Readers see all of it
-    or nothing.
+    """Write the marts that are computed and the custom models, or those in `only`, to the file `out`, or to the folder `out` as Parquet.
+    Readers see all of it or nothing.
 
     is_forced: replace what is there. Raises: QueryError.
     """
@@ -59,14 +109,18 @@ def export(
     _check_place(warehouse, out, is_parquet=is_parquet, is_forced=is_forced)
     with publication_of(warehouse) as connection:
         ((publication_id,),) = connection.execute("select publication_id from raw.publication").fetchall()
-        query = "select table_name from information_schema.tables where table_schema = 'marts' order by table_name"
-        names = [name for (name,) in connection.execute(query).fetchall()]
+        relations = {row["relation"]: Relation(**row) for row in fetch(connection, RELATIONS)}
+        for row in fetch(connection, COLUMNS):
+            relations[row.pop("relation")].columns.append(row)
+        for row in fetch(connection, "select relation, grain, row_count from marts.relations where grain <> ''"):
+            if each := relations.get(row["relation"]):
+                each.key, each.row_count = row["grain"].split(", "), row["row_count"]
+        names = [each.name for each in relations.values()]
         left_out = [name for name in not_asked(connection) if name in names]
-        wanted = [name for name in names if (name in only if only else name not in left_out)]
-        comments = [row for row in fetch(connection, COMMENTS) if row["what"].split(".")[1] in wanted]
+        wanted = [each for each in relations.values() if (each.name in only if only else each.name not in left_out)]
     unknown = [name for name in only if name not in names]
     if unknown:
-        raise QueryError(f"--select {unknown[0]}: no such relation in marts; there are {', '.join(names)}")
+        raise QueryError(f"--select {unknown[0]}: no such relation; there are {', '.join(names)}")
     refused = [name for name in only if name in left_out]
     if refused:
         raise QueryError(f"--select {refused[0]}: {NOT_ASKED}")
@@ -81,18 +135,19 @@ def export(
             else:
                 connection.execute(f"attach {quoted(draft)} as exported (storage_version {quoted(storage_version)})")
                 # one transaction: DuckDB would write each of 2,000 comments to the file's log
-                connection.execute("begin; create schema exported.marts")
-            for number, name in enumerate(wanted):
-                on_progress(name, number, len(wanted))
+                schemas = dict.fromkeys(each.relation.split(".")[0] for each in wanted)
+                connection.execute("begin; use exported;" + ";".join(f"create schema {schema}" for schema in schemas))
+            for number, each in enumerate(wanted):
+                on_progress(each.name, number, len(wanted))
                 if is_parquet:
-                    options = "(format parquet, compression zstd)"
-                    statement = f"copy publication.marts.{name} to {quoted(draft / f'{name}.parquet')} {options}"
+                    options = f"format parquet, compression zstd, kv_metadata {{{each.said()}}}"
+                    statement = f"copy publication.{each.relation} to {quoted(draft / f'{each.name}.parquet')} ({options})"
                 else:
-                    statement = f"create table exported.marts.{name} as from publication.marts.{name}"
+                    connection.execute(each.made(is_keyed=not has_null(connection, each)))
+                    statement = f"insert into {each.relation} from publication.{each.relation}"
                 row_count += (connection.execute(statement).fetchone() or (0,))[0]
             if not is_parquet:
-                connection.execute("use exported")
-                connection.execute(";\n".join(f"comment on {row['what']} is {quoted(row['comment'])}" for row in comments) or "select 1")
+                connection.execute(";\n".join(comment for each in wanted for comment in each.comments()) or "select 1")
                 connection.execute("commit; use memory; detach exported")
         except duckdb.Error as error:
             raise QueryError(f"{out}: cannot be written ({first_line(error)})") from error

@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 
 from drivetail.console import render
-from engine.read import QueryError, first_line, note_other_models, of_other_models, open_for_questions, publication_of
+from engine.read import QueryError, first_line, note_not_asked, note_other_models, of_other_models, open_for_questions, publication_of
 from engine.warehouse import Warehouse, quoted
 from report.words import human
 
@@ -51,6 +51,7 @@ def run_query(warehouse: Warehouse, query: str, output: str, out: Path | None, l
     text = only_question(text)
     with open_for_questions(warehouse, out) as connection:
         other = of_other_models(warehouse, connection)
+        note_not_asked(connection, text)
         try:
             if out is not None and output != "table":
                 form = {"csv": "format csv, header", "json": "format json, array true", "parquet": "format parquet"}[output]

@@ -72,8 +72,9 @@ def export(
 ) -> None:
     """Copy the marts into one file for another place.
 
-    OUT.duckdb holds every mart as a table, with the descriptions as comments; those of the study once `drivetail study` has computed them.
-    It needs no warehouse, and old releases of DuckDB open it.
+    OUT.duckdb holds every mart as a table, with primary keys, the descriptions as comments, and your own models in schema custom; those of
+    the study once `drivetail study` has computed them. It needs no warehouse, and old releases of DuckDB open it. Parquet files have
+    descriptions and key in their metadata.
 
     \b
     drivetail export fleet.duckdb

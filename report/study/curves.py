@@ -232,7 +232,7 @@ def gap_words(summaries: Sequence[Row]) -> list[str]:
 def tail_words(rows: Sequence[Row]) -> list[str]:
     """Hours that are slow in the tail of a drive's latencies and not in its mean, as a sentence for each percentile."""
     return [
-        f"By their {row['percentile'].replace('p999', 'p99.9')}, {count(row['slow_by_percentile_hours'])} of "
+        f"By their p{row['percentile']:g}, {count(row['slow_by_percentile_hours'])} of "
         f"{noun(row['drive_hours'], 'drive-hour', 'drive-hours')} were slow; the mean does not show "
         f"{count(row['slow_by_percentile_hours'] - row['slow_by_both_hours'])} of them, of "
         f"{noun(row['drives_only_the_percentile_sees'], 'drive', 'drives')}. "

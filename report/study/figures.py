@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from engine.read import Row
-from report.page.look import QUIET, colour, safe, styled
+from report.page.look import QUIET, colour, packed, safe, styled
 from report.page.numbers import kind_name
 
 POWERS_OF_2 = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
@@ -127,6 +127,18 @@ def fleet_path(figure: Figure, rows: Sequence[Row]) -> tuple[list[float], list[f
     return x, y
 
 
+def band_outline(figure: Figure, rows: Sequence[Row]) -> tuple[list[float], list[float]]:
+    """The 95% interval of a curve as a closed outline: up along its upper ends, back along the lower ones; empty without an interval."""
+    known = [row for row in rows if row["y_low"] is not None]
+    ends = [[(row["x"], row[column]) for row in known] for column in ("y_high", "y_low")]
+    # like the curve, each end is a step: it holds until the next x
+    steps = [[(x, share) for (_, before), (x, after) in zip(end[:1] + end, end, strict=False) for share in (before, after)] for end in ends]
+    outline = [(x, 1 - share if figure.is_at_least else share) for x, share in steps[0] + steps[1][::-1]]
+    # a log axis has no place for 0
+    least = figure.y_range[0] / 10 if figure.is_y_log else 0.0
+    return [x for x, _ in outline], [max(share, least) for _, share in outline]
+
+
 def redrawn(figure: Figure, fleet: Sequence[Row], paper: Sequence[Row], kind: str | None) -> go.Figure:
     """The figure with the paper's dashed curves over the fleet's; without any of the fleet's it says so."""
     drawing = go.Figure()
@@ -135,6 +147,19 @@ def redrawn(figure: Figure, fleet: Sequence[Row], paper: Sequence[Row], kind: st
             continue
         ink, name = curve_colour(figure, curve), safe(figure.called(curve))
         mine = [row for row in fleet if row["curve"] == curve]
+        along, shares = band_outline(figure, mine)
+        if along:
+            drawing.add_scatter(
+                x=packed(along),
+                y=packed(shares),
+                mode="lines",
+                line={"color": ink, "width": 0},
+                fill="toself",
+                fillcolor=f"rgba({', '.join(str(int(ink[at : at + 2], 16)) for at in (1, 3, 5))}, 0.13)",
+                legendgroup=curve,
+                showlegend=False,
+                hoverinfo="skip",
+            )
         if mine:
             x, y = fleet_path(figure, mine)
             drawing.add_scatter(

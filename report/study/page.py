@@ -238,6 +238,20 @@ def figures(facts: StudyFacts) -> list[list[tuple[Figure, Markup, str]]]:
 
 
 def populations(figure: Figure, fleet: Sequence[Row]) -> str:
-    """How many RAID groups, hours or drives each curve of the fleet is of; empty without any."""
-    sizes = {point["curve"]: point["population"] for point in fleet}
-    return listed([f"{count(sizes[curve])} ({figure.called(curve)})" for curve in figure.curves if curve in sizes])
+    """How many RAID groups each curve of the fleet is from, and how many hours or drives; empty without any."""
+    last = {point["curve"]: point for point in fleet}
+    return listed(
+        [
+            f"{count(point['population'])} {figure.of}{of_groups(figure, point)} ({figure.called(curve)})"
+            for curve in figure.curves
+            if (point := last.get(curve))
+        ]
+    )
+
+
+def of_groups(figure: Figure, point: Row) -> str:
+    """The RAID groups behind a curve that is not of RAID groups itself: the sample of its band."""
+    if figure.of == "RAID groups" or point["raid_group_count"] is None:
+        return ""
+    few = "" if point["y_low"] is not None else ", too few for a band"
+    return f" of {noun(point['raid_group_count'], 'RAID group', 'RAID groups')}{few}"

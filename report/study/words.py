@@ -42,7 +42,7 @@ VERDICTS = {
 OPERATORS = {"=": "", "~": "~ ", ">=": "\u2265 ", "<=": "\u2264 ", ">": "> ", "<": "< "}
 
 RESULTS = """
-select results.*, reference.kind as reference_kind, reference.operator, reference.value as paper
+select results.*, reference.place as reference_kind, reference.operator, reference.value as paper
 from marts.study_results as results
 left join study.study_references as reference on results.id = reference.id
 where ? is null or results.kind = ?

@@ -256,7 +256,7 @@ def slo_words(facts: WeekFacts) -> str:
     """The budgets of tail hours, kept or missed, and whether that may be chance."""
     parts = [
         f"Error budget ({percent(rows[0]['budget_ratio'])} of RAID-hours above {times(threshold)}): "
-        + listed([f"{plural(row['kind'])} used {ratio(row['budget_used'])} ({row['verdict']}{CHANCES[row['chance']]})" for row in rows])
+        + listed([f"{plural(row['kind'])} used {ratio(row['budget_used'])} ({row['state']}{CHANCES[row['chance']]})" for row in rows])
         for threshold, rows in sorted(rows_by(facts.slo, "threshold").items(), reverse=True)
     ]
     return f"{'. '.join(parts)}." if parts else ""

@@ -307,11 +307,10 @@ order by state = 'new' desc, state = 'reopened' desc, state = 'unseen' desc, slo
 limit {STATES_LISTED}
 """,
     "raid_groups": f"""
-select tails.*, costs.* exclude (week_utc, raid_group_id, slow_hours, tail_hours)
-from marts.fct_weekly_raid_groups as tails
-left join report.fct_raid_group_costs as costs on tails.raid_group_id = costs.raid_group_id and tails.week_utc = costs.week_utc
-where tails.week_utc = $week and tails.tail_hours > 0
-order by tails.cost_rank
+select *
+from marts.fct_weekly_raid_groups
+where week_utc = $week and tail_hours > 0
+order by cost_rank
 limit {GROUPS_LISTED}
 """,
     "group_drives": """

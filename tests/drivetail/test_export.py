@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -77,6 +78,39 @@ def test_a_parquet_file_for_each_mart_that_is_selected(published: Published, tmp
     assert [path.name for path in tmp_path.iterdir()] == ["fleet"]
 
 
+def test_a_parquet_file_says_what_it_and_its_columns_are(published: Published, tmp_path: Path) -> None:
+    done = drivetail("export", "--parquet", tmp_path / "fleet", "--select", "fct_raid_hours", "-w", published.warehouse.root)
+    assert done.exit_code == 0, done.output
+    held = f"from parquet_kv_metadata('{tmp_path}/fleet/fct_raid_hours.parquet')"
+    said = dict(duckdb.sql(f"select decode(key), decode(value) {held}").fetchall())
+    columns = dict(
+        asked(published.warehouse.published, "select column_name, comment from duckdb_columns() where table_name = 'fct_raid_hours'")
+    )
+    assert json.loads(said["columns"]) == columns and said["key"] == "raid_group_id, hour_utc" and said["description"]
+
+
+def test_a_key_of_an_exported_relation_is_a_constraint(published: Published, exported: Path) -> None:
+    """The columns of a view's key are not null; one with an unknown in it (`unkeyed`) is none in SQL."""
+    grains = dict(asked(published.warehouse.published, "select relation, grain from marts.relations where relation like 'marts.%'"))
+    views = {name for (name,) in asked(published.warehouse.published, "select view_name from duckdb_views() where schema_name = 'marts'")}
+    held = "select table_name, constraint_type, constraint_column_names from duckdb_constraints() where schema_name = 'marts'"
+    keys = {name: columns for name, kind, columns in asked(exported, held) if kind == "PRIMARY KEY"}
+    filled: dict[str, set[str]] = {}
+    for name, kind, columns in asked(exported, held):
+        if kind == "NOT NULL":
+            filled.setdefault(name, set()).update(columns)
+    unkeyed = set()
+    for (name,) in asked(exported, NAMES):
+        grain = [column for column in grains[f"marts.{name}"].split(", ") if column]
+        missing = " or ".join(f"{column} is null" for column in grain) or "false"
+        if asked(exported, f"select 1 from marts.{name} where {missing} limit 1"):
+            unkeyed.add(name)
+        elif grain:
+            assert filled[name] >= set(grain), name
+            assert (keys.get(name) == grain) == (name not in views), name
+    assert {"fct_drive_hours"} <= views and {"dim_drives", "fct_slowdown_intervals"} <= keys.keys() and "dim_drives" not in unkeyed
+
+
 def test_export_refuses_to_overwrite_and_leaves_no_partial_file(published: Published, exported: Path, tmp_path: Path) -> None:
     root = published.warehouse.root
     for arguments, said in (
@@ -84,7 +118,7 @@ def test_export_refuses_to_overwrite_and_leaves_no_partial_file(published: Publi
         ((root / "fleet.duckdb",), "is inside the warehouse"),
         ((tmp_path / "no" / "fleet.duckdb",), "no such folder"),
         ((tmp_path, "--force"), "is a folder"),
-        ((tmp_path / "f.duckdb", "--select", "dim_disks"), "--select dim_disks: no such relation in marts; there are "),
+        ((tmp_path / "f.duckdb", "--select", "dim_disks"), "--select dim_disks: no such relation; there are "),
         ((tmp_path / "f.duckdb", "--storage-version", "v0.9"), "cannot be written"),
     ):
         refused = drivetail("export", *arguments, "-w", root)

@@ -71,7 +71,7 @@ def test_every_accepted_drive_hour_has_a_name_of_its_own_or_a_count(tmp_path: Pa
         ("vma/sda", "vma", 60, 900.0),
         ("vmb/sda", "vmb", 120, 900.0),
     ]
-    assert asked(warehouse, "select path_spans, part_spans, other_spans, changed_spans from status.fct_recent_merged") == [(1, 0, 0, 0)]
+    assert asked(warehouse, "select path_spans, part_spans, other_spans, changed_spans from status.fct_status_window") == [(1, 0, 0, 0)]
     assert "What became of 6 accepted drive-hours" in render_status(collect_status(warehouse))
     report = write_report(warehouse).read_text(encoding="utf-8")
     assert "2 drive-hours came from groups of fewer than 3 data drives" in report
@@ -128,7 +128,7 @@ def test_disks_beside_flash_are_compared_with_disks(tmp_path: Path) -> None:
         ("both (nvme)", 3, 10.0),
     ]
     assert asked(warehouse, "select subject_id from marts.fct_slow_alerts") == [("S-nvme2n1",)]
-    assert asked(warehouse, "select count(*) from status.fct_unknown_kinds") == [(4,)]
+    assert asked(warehouse, "select count(*) from marts.dim_drives where peer_kind = 'unknown' and last_hour_utc is not null") == [(4,)]
     assert asked(warehouse, "select raid_group_id, drive_count from status.fct_mixed_raid_groups order by all") == [
         ("both", 4),
         ("both (nvme)", 3),
@@ -148,7 +148,7 @@ def test_the_kind_of_a_delivery_is_that_of_the_drives_of_its_arrays(tmp_path: Pa
     build(warehouse)
     found = asked(warehouse, "select distinct raid_group_id, kind from marts.fct_drive_hours order by all")
     assert found == [("counted/md0", "ssd"), ("listed/md0", "disk")]
-    assert asked(warehouse, "select * from status.fct_unknown_kinds") == []
+    assert asked(warehouse, "select * from marts.dim_drives where peer_kind = 'unknown' and last_hour_utc is not null") == []
 
 
 @pytest.mark.proof

@@ -576,7 +576,7 @@ def time_of_day(p: Populations, kind: str) -> Estimate:
     if min(Fraction(totals[hour] * x, n) for hour in totals) < FEWEST_EVENTS:
         return Estimate(x, n, deviation, verdict="no data")
     uniform = deviation <= 0.10 and math.sqrt(chi2 / n) <= 0.02
-    return Estimate(x, n, deviation, verdict="agrees" if uniform else "differs")
+    return Estimate(x, n, deviation, verdict="agrees" if uniform else "cannot tell")
 
 
 def kolmogorov_smirnov(one: list[float], two: list[float]) -> float:
@@ -613,7 +613,7 @@ def no_correlation(p: Populations, kind: str) -> Estimate:
             holds.append(distances[-1] < 0.01 and 1 / WITHIN <= factor <= WITHIN)
     if not distances:
         return Estimate(None, len(hours), verdict="no data")
-    return Estimate(None, len(hours), max(distances), verdict="agrees" if all(holds) else "differs")
+    return Estimate(None, len(hours), max(distances), verdict="agrees" if all(holds) else "cannot tell")
 
 
 def raid_level(p: Populations, kind: str, level: str) -> Estimate:

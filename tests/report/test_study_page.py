@@ -219,8 +219,9 @@ def drawn(browser: Any, page_file: Path) -> dict[str, Any]:
         """() => Object.fromEntries([...document.querySelectorAll("[data-figure]")].map(one => {
             const plot = one.querySelector(".plotly-graph-div"), layout = plot._fullLayout;
             return [one.dataset.figure, {
-                traces: plot._fullData.map(line => ({group: line.legendgroup, dash: line.line.dash, colour: line.line.color,
-                    x: [...line.x], y: [...line.y]})),
+                bands: plot._fullData.filter(line => line.fill !== "none").map(line => line.legendgroup),
+                traces: plot._fullData.filter(line => line.fill === "none").map(line => ({
+                    group: line.legendgroup, dash: line.line.dash, colour: line.line.color, x: [...line.x], y: [...line.y]})),
                 axes: [layout.xaxis, layout.yaxis].map(axis => [axis.type, axis.range[0], axis.range[1]]),
                 says: (layout.annotations || []).map(note => note.text),
                 lines: plot.querySelectorAll(".scatterlayer .trace").length,
@@ -244,6 +245,15 @@ def test_the_fleets_curves_are_the_marts(eventful: Warehouse, drawn: dict[str, A
         shares = [share for point in points for share in (point["y_left"], point["y"])]
         # Figure 6a has the share of drives at x or more, on an axis that has no 0
         assert line["y"] == ([1 - share if share < 1 else None for share in shares] if figure == "6a" else shares)
+
+
+def test_a_curve_has_a_band_where_it_has_an_interval(eventful: Warehouse, drawn: dict[str, Any]):
+    held = {
+        (row["figure"], row["curve"])
+        for row in rows(eventful, "select distinct figure, curve from marts.study_curves where y_low <= y and y <= y_high")
+    }
+    assert held
+    assert {(figure, curve) for figure, one in drawn.items() for curve in one["bands"]} == held
 
 
 def test_the_papers_curves_are_dashed_over_the_fleets(eventful: Warehouse, drawn: dict[str, Any]):

@@ -77,16 +77,19 @@ def _collect_from(status: Status, connection: duckdb.DuckDBPyConnection, deliver
     status.freshness = {"last_hour_utc": last or status.at, "stopped_group_count": stopped, "silent_hosts": silent, **parts["freshness"]}
     (fewest,) = fetch(connection, "select value from marts.thresholds where name = 'min_group_width'")
     status.inventory = {**parts["inventory"], "fewest_drives": fewest["value"]}
-    status.window = {"first_hour_utc": window["first_hour_utc"], "last_hour_utc": last, **_outcomes(connection), **parts["window"]}
+    status.window = {"first_hour_utc": window["first_hour_utc"], "last_hour_utc": last, **_outcomes(connection, window), **parts["window"]}
 
 
-def _outcomes(connection: duckdb.DuckDBPyConnection) -> Row:
+def _outcomes(connection: duckdb.DuckDBPyConnection, window: Row) -> Row:
     names = ("hours", "undirected_hours", *OUTCOMES, *UNJUDGED)
     columns = ", ".join(f"coalesce(cast(sum({name}) as bigint), 0) as {name}" for name in names)
     (sums,) = fetch(connection, f"select {columns} from status.fct_recent_drives")
-    (merged,) = fetch(connection, "from status.fct_recent_merged")
+    first = window["first_hour_utc"]
     return {
-        "merged": merged,
+        "merged": {
+            "first_day_utc": first and first.date(),
+            **{name: window[name] for name in ("path_spans", "part_spans", "other_spans", "changed_spans")},
+        },
         "drive_hours": [{"outcome": title, "drive_hours": sums[name], "of": sums["hours"]} for name, title in OUTCOMES.items()],
         "slowdowns_without_directions": sums["undirected_hours"],
         "not_judged": [{"reason": why, "drive_hours": sums[name]} for name, why in UNJUDGED.items()],

@@ -160,7 +160,8 @@ LISTINGS = {
         ),
         "unknown_kinds": Listing(
             "Drives of unknown kind, compared with each other, or with an array of one known kind",
-            "from status.fct_unknown_kinds",
+            "select drive_id, current_raid_group_id as raid_group_id, first_hour_utc, last_hour_utc from marts.dim_drives "
+            "where peer_kind = 'unknown' and last_hour_utc is not null",
             "raid_group_id, drive_id",
             {**DRIVE, "last hour": "last_hour_utc"},
             above="(ingest lsblk or smartctl of the host, give --kind, or say it with `drivetail map`)",

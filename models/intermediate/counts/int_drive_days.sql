@@ -42,6 +42,8 @@ with drive_days as (
 {%- for edge in (var('chronic_clear_slowdown'), var('chronic_slowdown')) %}
         {{ counted('judged_slowdown >= ' ~ edge) }} as judged_hours_{{ edge_name(edge) }},
 {%- endfor %}
+        {{ counted('is_in_population and judged_slowdown >= slow_at') }} as judged_slow_hours,
+        cast(sum(case when is_in_population then io_count end) as bigint) as io_count,
         max(slowdown) as max_slowdown,
         max(case when judged_slowdown >= {{ var('chronic_slowdown') }} then latency_us end) as max_late_latency_us
     from {{ ref('int_drive_hours__compared') }}

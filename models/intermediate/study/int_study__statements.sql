@@ -1,3 +1,4 @@
+{%- set no_interval = 'no interval, as these hours are not counted by RAID group' %}{#- so one that does not hold may be chance -#}
 -- Statements of the paper without a number, by our own yardsticks. Grain: measure, kind.
 with clock_hours as (
     select
@@ -181,11 +182,11 @@ select
     case
         when fewest_expected < {{ var('fewest_expected_events') }} then 'no data'
         when distance <= 0.1 and cramers_v <= 0.02 then 'agrees'
-        else 'differs'
+        else 'cannot tell'
     end as verdict,
     'largest distance of an hour of the day from the overall slow share, of that share; Cramer''s V '
     || {{ rounded_text('cramers_v', 4) }}
-    || case when utc_hours > 0 then '; clocks of ' || cast(utc_hours as string) || ' drive-hours unknown, taken as UTC' else '' end as reason
+    || case when utc_hours > 0 then '; clocks of ' || cast(utc_hours as string) || ' drive-hours unknown, taken as UTC' else '' end || '; {{ no_interval }}' as reason
 from evenness
 union all
 select
@@ -194,12 +195,12 @@ select
     distance as value,
     case
         when distance < 0.01 and largest_factor <= 1.25 then 'agrees'
-        else 'differs'
+        else 'cannot tell'
     end as verdict,
     'largest distance between the slowdowns of a capacity, speed or interface and the rest; '
     || case
         when largest_factor < cast('infinity' as double)
             then 'slow shares differ by up to a factor ' || {{ rounded_text('largest_factor') }}
         else 'one of them has no slow hour'
-    end as reason
+    end || '; {{ no_interval }}' as reason
 from correlation

@@ -19,7 +19,7 @@ select
     shares.budget_ratio,
     cast(shares.denominator - shares.numerator as double) / (shares.budget_ratio * shares.denominator) as budget_used,
     -- every RAID-hour was counted
-    case when shares.denominator - shares.numerator > shares.budget_ratio * shares.denominator then 'missed' else 'kept' end as verdict,
+    case when shares.denominator - shares.numerator > shares.budget_ratio * shares.denominator then 'missed' else 'kept' end as state,
     -- whether other RAID groups of such a fleet might have ended on the other side
     case
         when shares.share_low is null then 'few groups'

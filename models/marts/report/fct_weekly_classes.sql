@@ -2,7 +2,7 @@
 {%- set class_raid_groups = 3 %}{#- or in fewer RAID groups -#}
 -- How slow the drives of each model and of each year of age were in an ISO week (UTC), beside all weeks. Grain: week_utc, dimension, class, kind.
 with drive_weeks as (
-{{- class_weeks('drive_id') -}}
+{{- class_periods('drive_id') -}}
 ),
 
 drive_counts as (

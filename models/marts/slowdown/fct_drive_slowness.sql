@@ -1,6 +1,7 @@
 -- How slow each drive is: over all its hours, and over the last weeks of its RAID group. Grain: drive_id.
 select
     totals.drive_id, drives.kind, totals.drive_hours, totals.slow_hours, totals.interval_count, totals.max_slowdown,
+    totals.first_measured_hour_utc, totals.last_measured_hour_utc, totals.first_slow_hour_utc,
     totals.slow_hours > 0 as is_acute,
     coalesce(medians.window_drive_hours, 0) as window_drive_hours,
     medians.median_slowdown,

@@ -1,5 +1,5 @@
 {{ config(meta={'by_week': {'column': 'week_utc'}}) }}
--- Tail hours of each RAID group in an ISO week (UTC). Grain: week_utc, raid_group_id.
+-- Tail hours of each RAID group in an ISO week (UTC), and what slow drives cost it. Grain: week_utc, raid_group_id.
 with raid_weeks as (
     select
         cast(date_trunc('week', hour_utc) as timestamp) as week_utc,
@@ -11,13 +11,24 @@ with raid_weeks as (
         max(tail_1) as max_tail
     from {{ ref('fct_raid_hours') }}
     group by cast(date_trunc('week', hour_utc) as timestamp), raid_group_id, kind
+),
+
+costs as (
+{{- drive_costs_by(['raid_group_id', 'week_utc']) -}}
 )
 
 select
-    *,
-    cast(tail_hours as double) / raid_hours as tail_hour_ratio,
+    raid_weeks.*,
+    cast(raid_weeks.tail_hours as double) / raid_weeks.raid_hours as tail_hour_ratio,
     cast(row_number() over (
-        partition by week_utc order by tail_hours desc, slow_drive_hours desc, max_tail desc, raid_group_id asc
+        partition by raid_weeks.week_utc
+        order by raid_weeks.tail_hours desc, raid_weeks.slow_drive_hours desc, raid_weeks.max_tail desc, raid_weeks.raid_group_id asc
     ) as bigint) as cost_rank,
-    cast(tail_hours as double) / nullif(sum(tail_hours) over (partition by week_utc), 0) as tail_hour_share
+    cast(raid_weeks.tail_hours as double) / nullif(sum(raid_weeks.tail_hours) over (partition by raid_weeks.week_utc), 0) as tail_hour_share,
+    coalesce(costs.slow_drive_count, 0) as slow_drive_count,
+    coalesce(costs.judged_tail_hours, 0) as judged_tail_hours,
+    coalesce(costs.tail_hours_caused, 0) as tail_hours_caused,
+    coalesce(costs.dropped_hours, 0) as dropped_hours,
+    costs.io_count_before, costs.io_count_after, costs.io_ratio, costs.rio_lost
 from raid_weeks
+left join costs on raid_weeks.raid_group_id = costs.raid_group_id and raid_weeks.week_utc = costs.week_utc
