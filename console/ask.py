@@ -25,7 +25,7 @@ import duckdb
 from anyio.to_thread import run_sync
 
 from console.published import DOWNLOADED, Published
-from drivetail.ask.sql import EXPLAIN, only_question, with_hint
+from drivetail.ask.sql import only_question, with_hint
 from engine.read import QueryError, first_line, open_for_questions
 from engine.warehouse import PROJECT, Warehouse
 
@@ -61,7 +61,6 @@ async def answered(published: Published, sql: str, form: str, is_gone: Callable[
     """
     if len(sql) > TEXT_CHARACTERS:
         raise QueryError(f"a question has at most {TEXT_CHARACTERS:,} characters")
-    await run_sync(only_question, sql)
     await _soon(lambda: _turns.acquire(blocking=False), is_gone, "other questions are running; try again")
     mine, its = _processes.Pipe(duplex=False)
     process = _processes.Process(target=_work, args=(its, published.warehouse.root, published.path, sql, form), daemon=True)
@@ -103,13 +102,13 @@ def _work(pipe: Connection, root: Path, path: Path, sql: str, form: str) -> None
     resource.setrlimit(resource.RLIMIT_DATA, (held + PROCESS_BYTES,) * 2)
     problem, found = "", b""
     try:
+        explain, question = only_question(sql)
         with open_for_questions(Warehouse(root), path=path, limits=LIMITS) as connection:
-            _refuse_files(connection, sql)
-            question = only_question(sql)
+            _refuse_files(connection, question)
             if form:
-                found = b"".join(download(connection, f"select * from (\n{question}\n) limit {DOWNLOADED}", form))
+                found = b"".join(download(connection, f"select * from (\n{explain}{question}\n) limit {DOWNLOADED}", form))
             else:
-                cursor = connection.execute(question)
+                cursor = connection.execute(explain + question)
                 found = pickle.dumps(([column[0] for column in cursor.description or []], cursor.fetchmany(ROWS + 1)))
         if len(found) > ANSWER_BYTES:
             problem, found = f"its answer has more than {ANSWER_BYTES // 10**6} MB: ask for fewer or shorter columns", b""
@@ -117,15 +116,16 @@ def _work(pipe: Connection, root: Path, path: Path, sql: str, form: str) -> None
         problem = str(error)
     except (duckdb.OutOfMemoryException, MemoryError) as error:
         problem = TOO_LARGE.format(f" ({first_line(error)})" if str(error) else "")
+    except RecursionError:
+        problem = "it is nested too deeply: ask in a flatter form"
     except duckdb.Error as error:
         problem = with_hint(error)
     pipe.send((problem, found))
 
 
-def _refuse_files(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
+def _refuse_files(connection: duckdb.DuckDBPyConnection, question: str) -> None:
     """Raises: QueryError where a question names a file, or a function that reads one."""
-    bare = EXPLAIN.sub("", sql, count=1)
-    ((text,),) = connection.execute("select json_serialize_sql(?)", [bare]).fetchall()
+    ((text,),) = connection.execute("select json_serialize_sql(?)", [question]).fetchall()
 
     def refuse(node: dict[str, Any]) -> dict[str, Any]:
         name = node["function"]["function_name"] if node.get("type") == "TABLE_FUNCTION" else None
@@ -135,7 +135,8 @@ def _refuse_files(connection: duckdb.DuckDBPyConnection, sql: str) -> None:
             raise QueryError(f"{node['table_name']}: a file is not for questions: ask the relations of the publication")
         return node
 
-    json.loads(text, object_hook=refuse)
+    if json.loads(text, object_hook=refuse)["error"]:
+        raise QueryError("this question cannot be checked for the files it reads: ask the relations of the publication in another form")
 
 
 def download(cursor: duckdb.DuckDBPyConnection, sql: str, form: str) -> Iterator[bytes]:

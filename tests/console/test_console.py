@@ -407,6 +407,11 @@ def test_a_wrong_decision_is_refused_whole(console: Served, client: httpx.Client
         "from read_text('{root}/raw/deliveries/*/delivery.json')", "from '{root}/raw/decisions.jsonl'", "explain from glob('{root}/raw/*')",
         "from query('from read_text(''{root}/raw/decisions.jsonl'')')",
         "select (select max(content) from read_text('{root}/raw/decisions.jsonl'))",
+        # whose words change where they are looked at without their `explain`
+        "select 1 --explain \n from read_text('{root}/raw/decisions.jsonl')",
+        "/* */ from read_text('{root}/raw/decisions.jsonl') /* */ explain select 1",
+        "/* /* */ explain */ from read_text('{root}/raw/decisions.jsonl')",
+        "explain /* /* */ explain */ analyze from read_text('{root}/raw/decisions.jsonl')",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("more", [{}, {"download": "csv"}])
@@ -448,6 +453,26 @@ def test_rows_memory_and_time_are_limited(console: Served, client: httpx.Client,
     late = client.get("/ask", params={"sql": "select count(*) from range(10000000) a, range(10000000) b where a.range * b.range % 7 = 3"})
     assert late.status_code == 422 and "stopped after" in late.text
     assert SECONDS <= 30
+
+
+DEEP = {
+    "with": "(with a as (" * 40,
+    "join": "from " + "(" * 23 + "a" + " join a on 1)" * 23,
+    "paragraph": "select " + "(select " * 40 + "1" + " from (" * 40,
+    "list": "select " + "[x -> (" * 40,
+    "select": "select * from " + "(select * from " * 1000 + "range(1)" + ")" * 1000,
+}
+
+
+@pytest.mark.parametrize("shape", DEEP)
+@pytest.mark.parametrize("more", [{}, {"download": "csv"}])
+def test_a_question_of_any_depth_stops_nobody_else(console: Served, monkeypatch: pytest.MonkeyPatch, shape: str, more: dict[str, str]):
+    monkeypatch.setattr("console.ask.SECONDS", 2.0)
+    with console.client() as asking, console.client() as reader, ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(asking.get, "/ask", params={"sql": DEEP[shape], **more}, timeout=60)
+        while not asked.done():
+            assert reader.get("/static/console.css", timeout=30).status_code == 200
+        assert asked.result().status_code == 422
 
 
 def test_a_question_from_another_site_waits_for_its_reader(client: httpx.Client):
