@@ -28,9 +28,9 @@ def only_question(text: str) -> tuple[str, str]:
     explain = ""
     try:
         statements = duckdb.extract_statements(text)
-        if len(statements) == 1 and statements[0].type == duckdb.StatementType.EXPLAIN and (found := EXPLAIN.match(text)):
+        if len(statements) == 1 and statements[0].type == duckdb.StatementType.EXPLAIN and (begin := EXPLAIN.match(text)):
             # `explain analyze` runs what it explains
-            explain, text = found[1], text[found.end() :]
+            explain, text = begin[1], text[begin.end() :]
             statements = duckdb.extract_statements(text)
     except duckdb.Error as error:
         raise QueryError(first_line(error)) from error
