@@ -29,7 +29,7 @@ export AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL=60
 export SCARF_ANALYTICS=false DO_NOT_TRACK=1
 
 command -v airflow >/dev/null || {
-    hint=$(python -c 'import drivetail; from ingest.contract.extras import how_to_install; print(how_to_install("airflow"))')
+    hint=$(python -c 'import drivetail.path; from ingest.contract.extras import how_to_install; print(how_to_install("airflow"))')
     echo "Airflow is not installed; in a checkout \`make airflow\` installs it, else $hint" >&2
     exit 1
 }
