@@ -51,7 +51,7 @@ LONGEST = {"note": 1_000, "ticket": 200}
 """Characters of a form's fields."""
 
 PARAMETER_CHARACTERS = 1_000
-"""Of an address's parameters but a question's SQL."""
+"""Longest parameter of an address, but for a question's SQL."""
 
 STALE_HOURS = 3
 STATIC_SECONDS = 86_400
@@ -201,7 +201,7 @@ class Console:
     async def _decide(self, request: Request) -> Response:
         body, user = b"", request.scope["user"]
         if not self.access.may_decide(user):
-            raise HTTPException(403, f"{user} may read, and not decide: whoever starts `drivetail serve` says who may.")
+            raise HTTPException(403, f"{user} may read, and not decide: --decider of `drivetail serve` names who may.")
         async for piece in request.stream():
             body += piece
             if len(body) > BODY_BYTES:

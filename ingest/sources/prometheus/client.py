@@ -240,8 +240,9 @@ def server_url(given: str) -> str:
             f"the address of {parts.hostname} holds credentials, which would be kept with the data; set {USER} and {PASSWORD}"
         )
     if parts.query or parts.fragment:
+        given = plain_address(given)
         raise PrometheusError(
-            f"{plain_address(given)}: give the server's address only, like http://prometheus:9090; --from, --to and --match say what to pull"
+            f"{given}: give the server's address only, like http://prometheus:9090; --from, --to and --match say what to pull"
         )
     return urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/").removesuffix("/api/v1"), "", ""))
 
