@@ -51,7 +51,7 @@ FUNCTIONS = {"range", "generate_series", "unnest", "json_each", "json_tree", "du
 
 _turns = threading.Semaphore(AT_ONCE)
 _processes = multiprocessing.get_context("forkserver")
-_processes.set_forkserver_preload(["console.ask", "drivetail.cli"])
+_processes.set_forkserver_preload(["console.ask", "drivetail.cli", "pyarrow.parquet"])
 
 
 def start_early() -> None:
