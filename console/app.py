@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gzip
 import hashlib
-import hmac
 import logging
 import pickle
 import re
@@ -16,12 +15,13 @@ from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, parse_qsl, urlsplit
+from urllib.parse import parse_qs, parse_qsl
 
 import duckdb
 from anyio.to_thread import run_sync
 from plotly.offline import get_plotlyjs
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
@@ -46,14 +46,25 @@ from report.words import counted_noun, duration
 log = logging.getLogger(__name__)
 
 BODY_BYTES = 1_000_000
+MOST_FIELDS = 1_000
+LONGEST = {"note": 1_000, "ticket": 200}
+"""Characters of a form's fields."""
+
+PARAMETER_CHARACTERS = 1_000
+"""Longest parameter of an address, but for a question's SQL."""
+
 STALE_HOURS = 3
 STATIC_SECONDS = 86_400
 FOLLOW_SECONDS = 1.0
 
 
 def query_of(request: Request) -> Query:
-    """The parameters of an address: of one that is given twice the last, none that is empty."""
-    return {name: value for name, value in request.query_params.items() if value != ""}
+    """The parameters of an address: of one that is given twice the last, none that is empty. Raises: QueryError for what none can hold."""
+    query = {name: value for name, value in request.query_params.items() if value != ""}
+    for name, value in query.items():
+        if "\0" in value or (len(value) > PARAMETER_CHARACTERS and name != "sql"):
+            raise QueryError(f"{name[:50]!r} has more than {PARAMETER_CHARACTERS:,} characters, or a character of value 0")
+    return query
 
 
 class Console:
@@ -74,7 +85,7 @@ class Console:
             routes=[*routes, Route("/decide", self._decide, methods=["POST"])],
             middleware=[Middleware(GZipMiddleware, minimum_size=1000, compresslevel=3)],
             lifespan=self._following,
-            exception_handlers={QueryError: self._failed, duckdb.Error: self._failed, 404: self._failed, Exception: self._failed},
+            exception_handlers=dict.fromkeys((QueryError, duckdb.Error, HTTPException, Exception), self._failed),
         )
         return Guard(application, self.access)
 
@@ -114,7 +125,8 @@ class Console:
             hours = max(0.0, (utc_now() - published.last_hour_utc) / timedelta(hours=1) - 1)
             age, is_stale = f"{duration(hours)} old", hours > STALE_HOURS
         text = self.templates.get_template(template).render(
-            published=published, user=user, form_token=self.access.form_token(user), age=age, is_stale=is_stale,
+            published=published, user=user, may_decide=self.access.may_decide(user), form_token=self.access.signed(f"form {user}"),
+            longest=LONGEST, age=age, is_stale=is_stale,
             here=f"{request.url.path}?{request.url.query}",
             rooms=published.remembered(rooms) if published else rooms(None), q=request.query_params.get("q", ""),
             warehouse=str(self.warehouse.root), path=request.url.path, version=self.version,
@@ -143,13 +155,14 @@ class Console:
 
     def _failed(self, request: Request, error: Exception) -> Response:
         """One line of what is wrong. A reader learns nothing of the program."""
-        status, words = getattr(error, "status_code", 500), "This page cannot be shown."
+        status, words = 500, "This page cannot be shown."
         if isinstance(error, QueryError):
             status, words = 422, str(error)
-        elif isinstance(error, duckdb.Error):
+        elif isinstance(error, duckdb.Error):  # a column that is not there, or the publication itself
+            status = 422 if isinstance(error, duckdb.ProgrammingError) else 500
             words = f"The publication cannot answer: {first_line(error)}"
-        elif status == 404:
-            words = "There is no such page."
+        elif isinstance(error, HTTPException):
+            status, words = error.status_code, "There is no such page." if error.status_code == 404 else error.detail
         return self._html(request, "error.html.j2", None, status, message=words)
 
     # ----------------------------------------------------------------------------------------------------------------
@@ -186,19 +199,24 @@ class Console:
     # Decide
 
     async def _decide(self, request: Request) -> Response:
-        body = b""
+        body, user = b"", request.scope["user"]
+        if not self.access.may_decide(user):
+            raise HTTPException(403, f"{user} may read, and not decide: --decider of `drivetail serve` names who may.")
         async for piece in request.stream():
             body += piece
             if len(body) > BODY_BYTES:
                 raise QueryError("the form is too large")
-        fields = parse_qs(body.decode("utf-8", "replace"))
-        form, user = {name: values[-1].strip() for name, values in fields.items()}, request.scope["user"]
-        if not hmac.compare_digest(form.get("form_token", "").encode(), self.access.form_token(user).encode()):
+        try:
+            fields = parse_qs(body.decode("utf-8", "replace"), max_num_fields=MOST_FIELDS)
+        except ValueError as error:
+            raise QueryError(f"the form has more than {MOST_FIELDS:,} fields: tick fewer drives") from error
+        form = {name: values[-1].strip() for name, values in fields.items()}
+        if not self.access.is_signed(f"form {user}", form.get("form_token", "")):
             raise QueryError("this form is of an earlier visit: go back, load the page again and send it once more")
         said = await run_sync(self._decided, form, fields.get("drive", []), user)
-        back = urlsplit(form.get("back", "/"))
-        path = back.path if re.fullmatch(r"/[\w/]*", back.path) else "/"
-        return RedirectResponse(address(path, **{**dict(parse_qsl(back.query)), "decided": said}), 303)
+        path, _, rest = form.get("back", "").partition("#")[0].partition("?")
+        path = path if re.fullmatch(r"/[a-z]*", path) else "/"
+        return RedirectResponse(address(path, **{**dict(parse_qsl(rest)), "decided": said}), 303)
 
     def _decided(self, form: dict[str, str], drives: list[str], user: str) -> str:
         """Record a decision. Returns: the sentence that says so."""
@@ -209,6 +227,9 @@ class Console:
             raise QueryError(f"a decision is one of {', '.join(VERDICTS)}")
         if not note:
             raise QueryError("a decision needs a note: it is stored, so that others know who decided and why")
+        for name, most in LONGEST.items():
+            if len(form.get(name, "")) > most or "\0" in form.get(name, ""):
+                raise QueryError(f"the {name} has more than {most:,} characters, or one of value 0")
         try:
             ends = utc(until) if until else None
         except ValueError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -17,6 +18,8 @@ from report.page.look import drawn
 
 Query = Mapping[str, str]
 """The parameters of an address."""
+
+PAGE = re.compile("[1-9][0-9]{0,8}")
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ class Table:
     def view(self, published: Published, page: str, query: Query) -> Row:
         """Values for the template: a page of rows, and the addresses that sort, turn the page and download."""
         own = {name.removeprefix(f"{self.name}."): value for name, value in query.items() if name.startswith(f"{self.name}.")}
-        sought, sort, number = own.get("q", ""), own.get("sort", ""), max(1, int(own["page"]) if own.get("page", "").isdigit() else 1)
+        sought, sort, number = own.get("q", ""), own.get("sort", ""), int(own["page"]) if PAGE.fullmatch(own.get("page", "")) else 1
 
         def to(**changed: str) -> str:
             new = {f"{self.name}.{key}": value for key, value in changed.items()}
@@ -69,7 +72,7 @@ class Table:
         }
         if links["open"]:
             return {**links, "rows": []}
-        limited = f"{self.chosen(query)}\nlimit {self.rows + 1} offset {(min(number, 10**9) - 1) * self.rows}"
+        limited = f"{self.chosen(query)}\nlimit {self.rows + 1} offset {(number - 1) * self.rows}"
         columns, found = published.answer(limited)
         shown, seen = found[: self.rows], [column for column in columns if column not in HIDDEN]
         values = cells_of(published, seen, shown, self.relation)
@@ -211,7 +214,7 @@ def cells_of(published: Published, columns: list[str], rows: list[Row], relation
     places = drive_places(published, {row[name] for row in rows for name in named if isinstance(row.get(name), str)})
     groups = (*(name for name, page in PAGES.items() if page == "/group"), "subject_id")
     called = {row[name] for row in rows for name in groups if isinstance(row.get(name), str)} - places.keys()
-    called |= {row["incident_id"].removeprefix("raid_group ") for row in rows if row.get("incident_id")}
+    called |= {row["incident_id"].removeprefix("raid_group ") for row in rows if isinstance(row.get("incident_id"), str)}
     places |= group_names(published, called)
     heads = [
         {"heading": heading(name), "described": published.described(name, relation), "shape": shape(name, [row[name] for row in rows])}

@@ -106,16 +106,16 @@ def cell(column: str, row: Row, places: dict[str, Row]) -> Markup:
     # the name of an incident repeats what stands beside it
     shown = "look" if column in ("alert_id", "part_of") else text(column, value)
     page, names = PAGES.get(column, ""), {"name" if column == "relation" else "id": value}
-    if column == "incident_id":
+    what = row.get("subject_type")
+    if column == "incident_id" and isinstance(value, str) and value.partition(" ")[0] in SUBJECTS:
         what, _, name = value.partition(" ")
         words = f"{what.replace('raid_group', 'RAID group')} {subject(what, name, places)}"
         return Markup('<a class="id" href="{}">{}</a>').format(address(SUBJECTS[what], id=name), words)
-    if column == "subject_id":
-        what = row.get("subject_type", "")
+    if column == "subject_id" and isinstance(value, str) and isinstance(what, str):
         page, shown = SUBJECTS.get(what, ""), subject(what, value, places)
-    elif column == "hour_utc" and isinstance(row.get("drive_id"), str):
+    elif column == "hour_utc" and isinstance(value, datetime) and isinstance(row.get("drive_id"), str):
         page, names = "/hour", {"id": row["drive_id"], "at": f"{value:%Y-%m-%d %H:%M}"}
-    elif column == "enclosure" and (host := row.get("host") or places.get(row.get("drive_id", ""), {}).get("host")):
+    elif column == "enclosure" and (host := row.get("host") or places.get(str(row.get("drive_id")), {}).get("host")):
         names = {"id": f"{host}/{value}"}
     if not page or (column in PAGES and not isinstance(value, str)):
         is_badge = column in ("action", "verdict", "decision", "state")

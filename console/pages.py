@@ -203,13 +203,13 @@ def hour(published: Published, query: Query) -> Page:
     id = query.get("id", "")
     try:
         start, _ = parse_hour(query.get("at", ""))
+        since, until = (f"{start + timedelta(days=days):%Y-%m-%dT%H:%M}" for days in (-3, 4))
     except (click.BadParameter, OverflowError) as error:
         raise QueryError(f"{query.get('at', '')!r} is not an hour; write it as 2026-01-05 07:00 (UTC)") from error
     with published.cursor() as cursor:
         known = known_drive(cursor, id, SEARCH)
         id, where = known["drive_id"], place(known)
         text = hour_text(cursor, published.warehouse, id, f"{start:%Y-%m-%d %H:%M}")
-    since, until = (f"{start + timedelta(days=days):%Y-%m-%dT%H:%M}" for days in (-3, 4))
     return Page(f"{where or id}, {instant(start)} UTC", [], under=link("/drive", id, id=id, since=since, until=until), text=text)
 
 

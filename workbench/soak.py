@@ -45,6 +45,7 @@ TESTS = {
         "tests/proof/test_published_file.py",
         "tests/drivetail/test_upgrade.py",
     ],
+    "readers": ["tests/proof/test_hostile_readers.py", "-n", "0", "-s"],
     "servers": ["tests/proof/test_prometheus_answers.py", "tests/drivetail/test_pulls.py"],
     "parsers": ["tests/ingest", "lab/tests/test_any_output.py", "-k", "any_ or no_row_is_lost", "-s", "-n", "0"],
     "tasks": ["tests/dags", "tests/drivetail/test_maintenance.py"],
@@ -59,6 +60,7 @@ def main() -> None:
     parser.add_argument("--fleets", type=int, default=20)
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--task-kills", type=int, default=50)
+    parser.add_argument("--reader-minutes", type=float, default=60)
     parser.add_argument("--only", choices=TESTS, help="one part")
     options = parser.parse_args()
     draw = random.Random()
@@ -82,6 +84,10 @@ def main() -> None:
         ),
         "pages": ({}, "an earlier week's report built again, the page of all tables"),
         "strains": ({}, "disk full, memory, clock, damaged files"),
+        "readers": (
+            {"DRIVETAIL_READER_MINUTES": str(options.reader_minutes), "DRIVETAIL_READER_SEED": kill_seed},
+            f"fifty readers of the console for {options.reader_minutes:g} minutes, hostile questions and swaps, DRIVETAIL_READER_SEED={kill_seed}",
+        ),
         "servers": ({}, "a month of a fleet, from a real Prometheus and from its bundle"),
         "parsers": ({"DRIVETAIL_FUZZ_SECONDS": "15"}, "15 CPU seconds of fuzzing for each parser"),
         "tasks": (

@@ -16,19 +16,22 @@ from engine.read import QueryError, first_line, note_not_asked, note_other_model
 from engine.warehouse import Warehouse, quoted
 from report.words import human
 
-EXPLAIN = re.compile(r"(?is)(?:\s|--[^\n]*\n|/\*.*?\*/)*explain\s+(?:analyze\s+)?")
+EXPLAIN = re.compile(r"(?is)(?:\s|--[^\n]*\n|/\*(?:(?!\*/).)*\*/)*(explain\s+(?:analyze\s+)?)")
 
 
-def only_question(text: str) -> str:
-    """The one question that a text asks, without its semicolon. Raises: QueryError for anything that could write, or for several at once.
+def only_question(text: str) -> tuple[str, str]:
+    """The one question that a text asks, without its semicolon, after the `explain` before it. Both together are what may be run.
 
     DuckDB refuses to write into a file that is opened read-only, but would still copy to other files, attach and load.
+    Raises: QueryError for anything that could write, or for several at once.
     """
+    explain = ""
     try:
         statements = duckdb.extract_statements(text)
-        if len(statements) == 1 and statements[0].type == duckdb.StatementType.EXPLAIN:
+        if len(statements) == 1 and statements[0].type == duckdb.StatementType.EXPLAIN and (begin := EXPLAIN.match(text)):
             # `explain analyze` runs what it explains
-            statements = duckdb.extract_statements(EXPLAIN.sub("", text, count=1))
+            explain, text = begin[1], text[begin.end() :]
+            statements = duckdb.extract_statements(text)
     except duckdb.Error as error:
         raise QueryError(first_line(error)) from error
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
@@ -37,7 +40,7 @@ def only_question(text: str) -> str:
             f"give one query that reads (select, from, with, describe, summarize, show, explain); found {found}"
             + ("; `pivot` needs its values named: pivot ... on COLUMN in (...)" if "pivot" in text.lower() else "")
         )
-    return text.strip().rstrip(";")
+    return explain, text.strip().rstrip(";")
 
 
 def run_query(warehouse: Warehouse, query: str, output: str, out: Path | None, limit: int) -> str:
@@ -48,7 +51,7 @@ def run_query(warehouse: Warehouse, query: str, output: str, out: Path | None, l
     """
     path = Path(query)
     text = path.read_text(encoding="utf-8") if query.endswith(".sql") or (len(query) < 255 and path.is_file()) else query
-    text = only_question(text)
+    text = "".join(only_question(text))
     with open_for_questions(warehouse, out) as connection:
         other = of_other_models(warehouse, connection)
         note_not_asked(connection, text)

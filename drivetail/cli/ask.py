@@ -7,6 +7,7 @@ from datetime import datetime
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -310,21 +311,30 @@ def docs(out: Path) -> None:
 @click.option("--port", type=click.IntRange(1, 65535), default=8090, show_default=True, help="Port to listen at.")
 @click.option("--user-header", metavar="NAME", help="Header in which a proxy on this machine says who asks, such as X-Remote-User.")
 @click.option("--address", "public", metavar="URL", help="Address that readers type, where a proxy serves it.")
+@click.option("--readers-only", is_flag=True, help="Let nobody decide.")
+@click.option("--decider", "deciders", metavar="USER", multiple=True, help="User of the proxy who may decide; others only read.")
+@click.option(
+    "--session-hours", type=click.FloatRange(0.01, 8760), default=24, show_default=True, help="Time after which the token is asked again."
+)
 @warehouse_option
-def serve(warehouse: Warehouse, host: str, port: int, user_header: str | None, public: str | None) -> None:
+def serve(warehouse: Warehouse, host: str, port: int, readers_only: bool, deciders: tuple[str, ...], **options: Any) -> None:
     """Show the warehouse in the browser: look, ask, decide.
 
-    Prints an address with a token. Anybody who opens it may read everything and decide. It follows what is published (docs/console.md).
+    Prints an address with a token. Anybody who opens it may read everything, and decide unless --readers-only or --decider says otherwise.
+    It follows what is published (docs/console.md).
 
     \b
     drivetail serve                                            http://127.0.0.1:8090
-    drivetail serve --user-header X-Remote-User --address https://drives.example.org
+    drivetail serve --user-header X-Remote-User --address https://drives.example.org --decider ada
     """
+    if readers_only and deciders:
+        raise click.UsageError("--readers-only and --decider cannot be used together")
     try:
         console = import_module("console.serve")  # of a floor above this one, and of an extra
     except ModuleNotFoundError as error:
         raise Failure(f"{error.name} is not installed; {how_to_install('console')}") from error
-    console.serve(warehouse, host, port, user_header, public, click.echo)
+    may_decide = frozenset(deciders) if deciders or readers_only else None
+    console.serve(warehouse, host, port, click.echo, deciders=may_decide, **options)
 
 
 COMMANDS = (sql, export, explain, status, study, what_if, candidates, docs, serve)

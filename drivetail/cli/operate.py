@@ -51,14 +51,16 @@ def init(warehouse: Warehouse, folder: Path | None, server: str | None, source: 
     drivetail inbox                             list the entries
     drivetail hour                              run it, every hour (docs/install.md)
     """
-    from drivetail.service.settings import this_hour, write_settings
+    from drivetail.service.settings import server_address, this_hour, write_settings
 
     if not (folder or server):
         raise click.UsageError("give --inbox FOLDER, --server URL, or both")
     if source and not folder:
         raise click.UsageError(f"--source {source}: it says what an inbox holds; give --inbox FOLDER as well, or leave it out")
-    if server and not server.startswith(("http://", "https://")):
-        raise click.UsageError(f"--server {server}: give the server's address, such as http://prometheus:9090")
+    try:
+        server = server and server_address(server)
+    except ValueError as error:
+        raise click.UsageError(f"--server: {error}") from error
     folder = folder and folder.resolve()
     path = write_settings(warehouse, folder, source or "bundle", start or this_hour(), server)
     if folder:

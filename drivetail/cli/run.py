@@ -293,13 +293,15 @@ def doctor(source: str, paths: tuple[str, ...], warehouse: Warehouse, output: st
     """
     from drivetail.host.doctor import examine, findings_tables
     from ingest.contract.findings import MISSING
+    from ingest.contract.values import plain_address
 
     found = examine(source, paths, source_options, warehouse)
     only = [one for findings in found.values() for one in findings]
     if [one.state for one in only] == [MISSING]:
         (path,) = (path for path, findings in found.items() if findings)
         said = "; ".join(filter(None, (only[0].said, only[0].todo)))
-        raise Failure(said if str(path) in said else f"{path}: {said}")
+        shown = plain_address(path) if "://" in path else path
+        raise Failure(said if shown in said else f"{shown}: {said}")
     rows = [{"path": str(path), **vars(one)} for path, findings in found.items() for one in findings]
     say_rows(output, rows, partial(findings_tables, options=given_options("output")))
     missing = sum(row["state"] == MISSING for row in rows)

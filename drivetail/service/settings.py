@@ -29,6 +29,7 @@ from drivetail.service import SettingsError
 from drivetail.service.slow_hosts import LEAST_SECONDS, MOST_SECONDS, seconds_of
 from engine.thresholds import ThresholdError, read_settings
 from engine.warehouse import Warehouse
+from ingest.contract.values import plain_address
 from ingest.sources import COLLECTED, INBOX_OPTIONS, SERVER_OPTIONS, SOURCES
 
 DriveKind = Literal["disk", "ssd"]
@@ -150,8 +151,8 @@ def _zone(name: str) -> str:
     return name
 
 
-def _url(url: str) -> str:
-    """A server's address without what follows it. The message about one with credentials does not show it."""
+def server_address(url: str) -> str:
+    """A server's address as it is kept. Raises: ValueError, which shows no secret, for credentials in it and for what follows it."""
     if "@" in url:
         raise ValueError("it holds credentials, which belong in the environment (docs/sources/prometheus.md)")
     try:
@@ -160,7 +161,7 @@ def _url(url: str) -> str:
     except ValueError:
         is_address = False
     if not is_address or parts.query or parts.fragment:
-        raise ValueError(f"{url!r}; give the server's address, such as http://prometheus:9090")
+        raise ValueError(f"{plain_address(url)!r}; give the server's address, such as http://prometheus:9090, and nothing after it")
     return url.rstrip("/")
 
 
@@ -241,7 +242,7 @@ class Inbox(_Feed):
 class Server(_Feed):
     """A server that is pulled every hour; see TEMPLATE. `hours`: how many before the end of a run's hour."""
 
-    url: Annotated[str, AfterValidator(_url)]
+    url: Annotated[str, AfterValidator(server_address)]
     source: str = "prometheus"
     hours: Annotated[int, Field(ge=1, le=24 * 365)] = 2
 

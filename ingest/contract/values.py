@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 
 RECORD_KINDS = ("drive_hours", "drive_events", "drives", "drive_health")
@@ -45,6 +46,11 @@ def utc(text: str) -> datetime:
         return at.astimezone(UTC).replace(tzinfo=None) if at.tzinfo else at
     except OverflowError as error:
         raise ValueError(f"{text!r} is beyond the calendar") from error
+
+
+def plain_address(address: str) -> str:
+    """An address to show: without user and password, and without what follows its path."""
+    return re.sub(r"//.*@", "//", re.split("[?#]", address, maxsplit=1)[0])
 
 
 def utc_now() -> datetime:

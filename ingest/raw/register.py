@@ -5,14 +5,16 @@ A record is one line of JSON, on the disk before it counts. A line that a killed
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from io import FileIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from ingest.contract.errors import StoreError
 from ingest.raw.durable import sync
@@ -57,15 +59,20 @@ class Register:
         if not records:
             return
         lines = "".join(json.dumps(record, default=_text) + "\n" for record in records).encode()
-        with self.path.open("ab+") as file:
-            file.truncate(_end_of_lines(file))
-            file.write(lines)
-            file.flush()
-            os.fsync(file.fileno())
-        sync(self.path.parent)
+        with self.path.open("ab+", buffering=0) as file:
+            end = _end_of_lines(file)
+            file.truncate(end)
+            try:
+                if file.write(lines) < len(lines):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
+                os.fsync(file.fileno())
+                sync(self.path.parent)
+            except OSError:  # of what failed nothing counts
+                file.truncate(end)
+                raise
 
 
-def _end_of_lines(file: BinaryIO) -> int:
+def _end_of_lines(file: FileIO) -> int:
     """Where the last whole line ends; what a killed writer left comes after it."""
     end = file.seek(0, os.SEEK_END)
     while end:

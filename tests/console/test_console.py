@@ -315,29 +315,29 @@ def test_another_origin_or_host_name_is_refused(console: Served, client: httpx.C
 
 
 def test_a_proxy_names_the_user_who_decides(console: Served):
-    with served(console.warehouse, "X-Remote-User") as behind, behind.client(signed_in=False) as client:
+    with served(console.warehouse, user_header="X-Remote-User") as behind, behind.client(signed_in=False) as client:
         assert client.get("/").status_code == 403
         client.headers["x-remote-user"] = "bob"
         page = client.get(f"/drive?id={DRIVE}").text
         form = {"form_token": form_token(page), "drive": DRIVE, "verdict": "watch", "note": "seen by bob", "back": f"/drive?id={DRIVE}"}
-        assert client.post("/decide", data={**form, "form_token": console.access.form_token("bob")}).status_code == 422
+        assert client.post("/decide", data={**form, "form_token": behind.access.signed("form ada")}).status_code == 422
         assert "watch recorded for 1 drive, by bob" in client.post("/decide", data=form).text
     assert decided(console.warehouse)[-1]["by"] == "bob"
 
 
 def test_a_header_is_not_trusted_where_others_reach_the_server(console: Served, monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(QueryError, match="--user-header"):
-        access_of(console.warehouse, "0.0.0.0", 8090, "X-Remote-User", None)
+        access_of(console.warehouse, "0.0.0.0", 8090, user_header="X-Remote-User")
     monkeypatch.setenv("DRIVETAIL_CONSOLE_TOKEN", "short")
     with pytest.raises(QueryError, match="fewer than 16"):
-        access_of(console.warehouse, "127.0.0.1", 8090, None, None)
+        access_of(console.warehouse, "127.0.0.1", 8090)
 
 
 def test_no_address_is_shown_where_another_program_listens(console: Served):
     taken, said = httpx.URL(console.address).port, list[str]()
     assert taken
     with pytest.raises(QueryError, match=f"--port {taken}: Address already in use; give another$"):
-        serve(console.warehouse, "127.0.0.1", taken, None, None, said.append)
+        serve(console.warehouse, "127.0.0.1", taken, said.append)
     assert said == []
 
 
@@ -407,6 +407,11 @@ def test_a_wrong_decision_is_refused_whole(console: Served, client: httpx.Client
         "from read_text('{root}/raw/deliveries/*/delivery.json')", "from '{root}/raw/decisions.jsonl'", "explain from glob('{root}/raw/*')",
         "from query('from read_text(''{root}/raw/decisions.jsonl'')')",
         "select (select max(content) from read_text('{root}/raw/decisions.jsonl'))",
+        # whose words change where they are looked at without their `explain`
+        "select 1 --explain \n from read_text('{root}/raw/decisions.jsonl')",
+        "/* */ from read_text('{root}/raw/decisions.jsonl') /* */ explain select 1",
+        "/* /* */ explain */ from read_text('{root}/raw/decisions.jsonl')",
+        "explain /* /* */ explain */ analyze from read_text('{root}/raw/decisions.jsonl')",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("more", [{}, {"download": "csv"}])
@@ -443,11 +448,32 @@ def test_rows_memory_and_time_are_limited(console: Served, client: httpx.Client,
         "select repeat('a', 2000000) from range(1000)",
     ):  # fmt: skip
         large = client.get("/ask", params={"sql": sql})
+        assert client.get("/ask", params={"sql": sql, "download": "parquet"}).status_code == 422
         assert large.status_code == 422 and "memory" in large.text, sql
     monkeypatch.setattr("console.ask.SECONDS", 1.0)
     late = client.get("/ask", params={"sql": "select count(*) from range(10000000) a, range(10000000) b where a.range * b.range % 7 = 3"})
     assert late.status_code == 422 and "stopped after" in late.text
     assert SECONDS <= 30
+
+
+DEEP = {
+    "with": "(with a as (" * 40,
+    "join": "from " + "(" * 23 + "a" + " join a on 1)" * 23,
+    "paragraph": "select " + "(select " * 40 + "1" + " from (" * 40,
+    "list": "select " + "[x -> (" * 40,
+    "select": "select * from " + "(select * from " * 1000 + "range(1)" + ")" * 1000,
+}
+
+
+@pytest.mark.parametrize("shape", DEEP)
+@pytest.mark.parametrize("more", [{}, {"download": "csv"}])
+def test_a_question_of_any_depth_stops_nobody_else(console: Served, monkeypatch: pytest.MonkeyPatch, shape: str, more: dict[str, str]):
+    monkeypatch.setattr("console.ask.SECONDS", 2.0)
+    with console.client() as asking, console.client() as reader, ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(asking.get, "/ask", params={"sql": DEEP[shape], **more}, timeout=60)
+        while not asked.done():
+            assert reader.get("/static/console.css", timeout=30).status_code == 200
+        assert asked.result().status_code == 422
 
 
 def test_a_question_from_another_site_waits_for_its_reader(client: httpx.Client):

@@ -97,3 +97,14 @@ def test_an_ingest_of_readings_says_how_many_drive_hours_they_are(tmp_path: Path
     )
     again = drivetail("ingest", "prometheus", tmp_path / "web1", "-w", tmp_path / "w").stdout
     assert "nothing new" in again and "They hold" not in again
+
+
+@pytest.mark.parametrize(
+    "address", ["http://h/?token=s3cret", "http://ada:s3cret@[h", "http://h:x/#s3cret", "http://?t=s3cret", "https://ada:s3cret@h"]
+)
+@pytest.mark.parametrize("command", ["ingest prometheus {}", "ingest ceph {}", "doctor prometheus {}", "init --server {}"])
+def test_a_refused_address_shows_no_secret(address: str, command: str, tmp_path: Path):
+    hours = ["--from", "2026-01-01", "--to", "2026-01-02"] if "ingest" in command else []
+    done = drivetail(*command.format(address).split(), *hours, "-w", tmp_path)
+    assert done.exit_code and "s3cret" not in done.output
+    assert not any("s3cret" in file.read_text() for file in tmp_path.rglob("*") if file.is_file())

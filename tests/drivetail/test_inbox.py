@@ -228,6 +228,7 @@ url = "http://prometheus:9090"
         ("url =", 'allow_partial = "yes"\nurl =', "allow_partial is 'yes'; give true or false"),
         ("http://prometheus:9090", "prometheus:9090", "servers.metrics.url: 'prometheus:9090'; give the server's address"),
         ("http://prometheus:9090", "http://prometheus:port", "give the server's address, such as http://prometheus:9090"),
+        ("http://prometheus:9090", "http://prometheus/?token=s3cret", "'http://prometheus/'; give the server's address"),
         ("http://prometheus", "http://ada:s3cret@prometheus", "servers.metrics.url: it holds credentials, which belong in the environment"),
         ("[[servers]]", "[servers]", "servers: give a list"),
     ],

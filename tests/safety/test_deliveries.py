@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import pickle
+import re
 import socket
 import subprocess
 import sys
@@ -180,6 +181,22 @@ def test_no_secret_is_in_the_repository() -> None:
     if found.returncode == 128:
         pytest.skip(f"not a git checkout: {found.stderr.strip()}")
     assert found.stdout == ""
+
+
+def test_each_test_that_a_promise_names_is_there() -> None:
+    tests = {name for file in (ROOT / "tests").rglob("test_*.py") for name in re.findall(r"^def (test_\w+)", file.read_text("utf-8"), re.M)}
+    text = (ROOT / "docs/safety.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"`(test_\w+)`", text)) <= tests
+    promises = re.split(r"\n(?=[-*`])", text.partition("**Not defended")[0])[1:]
+    assert [promise for promise in promises if "`test_" not in promise and not promise.endswith(":\n")] == []
+
+
+def test_a_folder_that_holds_the_warehouse_is_ingested_without_it(warehouse: Warehouse) -> None:
+    warehouse.land("bundle", warehouse.put(DELIVERY))
+    (warehouse.path / "drive_hours.csv").write_text(csv_text(ROW.format("d9")))
+    (warehouse.path.parent / "drive_hours.csv").write_text(csv_text(ROW.format("d2")))
+    warehouse.land("bundle", warehouse.path.parent)
+    assert landed(warehouse) == ["d1", "d2"]
 
 
 # Names, headers and ids that no source writes

@@ -20,6 +20,7 @@ from requests.adapters import HTTPAdapter
 from urllib3.util import Retry
 
 from ingest.contract.errors import ServerError
+from ingest.contract.values import plain_address
 from ingest.reading.limits import memory_limit, memory_limit_bytes
 from ingest.reading.text import in_sight, one_line, utf8
 
@@ -233,12 +234,13 @@ def server_url(given: str) -> str:
     except ValueError:
         port_is_number = False
     if not port_is_number or parts.scheme not in ("http", "https") or not parts.hostname:
-        raise PrometheusError(f"{given}: not the address of a server; give one like http://prometheus:9090")
+        raise PrometheusError(f"{plain_address(given)}: not the address of a server; give one like http://prometheus:9090")
     if parts.username or parts.password:
         raise PrometheusError(
             f"the address of {parts.hostname} holds credentials, which would be kept with the data; set {USER} and {PASSWORD}"
         )
     if parts.query or parts.fragment:
+        given = plain_address(given)
         raise PrometheusError(
             f"{given}: give the server's address only, like http://prometheus:9090; --from, --to and --match say what to pull"
         )
