@@ -61,14 +61,15 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class BuildSummary:
-    """Summary of one build: deliveries taken in, RAID-hours and drive-hours computed, the publication it ended in, and one sentence
-    for each custom model or test that failed.
+    """Summary of one build: deliveries taken in, RAID-hours and drive-hours computed, the publication it made, or found where nothing was
+    new, and one sentence for each custom model or test that failed.
     """
 
     delivery_count: int
     raid_hour_count: int
     drive_hour_count: int
     publication: Publication
+    is_new: bool
     custom_failures: list[str]
 
 
@@ -360,14 +361,15 @@ class Build:
         is_redefined = self.defined != self.version
         horizon = None if self.past is None else self.past.before_utc
         last = None if self.is_changed or must_publish or daily or asked else current_publication(self.warehouse)
-        if (
+        is_new = (
             last is None
             or is_redefined
             or last.pruned_before_utc != horizon
             or (daily is None and is_each_day_due(self.warehouse, last.publication_id))
             or published_by(self.warehouse, last.publication_id) != self.version
             or published_custom(self.warehouse, last.publication_id)[0] != custom_digest()
-        ):
+        )
+        if last is None or is_new:
             published_at = datetime.now(UTC).replace(tzinfo=None, microsecond=0)
             publication_id = next_publication_id(self.warehouse, published_at)
             self.show(is_redefined=is_redefined)
@@ -389,7 +391,7 @@ class Build:
             self._finish()
         _, custom_failures = published_custom(self.warehouse, last.publication_id)
         self.warehouse.note("finished", deliveries=len(self.new), publication=last.publication_id)
-        return BuildSummary(len(self.new), *counts, last, custom_failures)
+        return BuildSummary(len(self.new), *counts, last, is_new, custom_failures)
 
     def _finish(self) -> None:
         """Mark the deliveries as finished, and the models as those that the build database holds."""

@@ -9,7 +9,11 @@ from collections.abc import Iterator
 import click
 
 from drivetail.service.settings import Settings, load_settings
+from drivetail.tell.failures import tell_failure, tell_well
 from engine.warehouse import Warehouse
+
+RUN = "drivetail hour"
+"""What its receivers know it by."""
 
 
 def steps(settings: Settings) -> list[tuple[str, ...]]:
@@ -29,11 +33,29 @@ def steps(settings: Settings) -> list[tuple[str, ...]]:
 
 
 def run_hour(warehouse: Warehouse) -> Iterator[str]:
-    """Run each step in a process of its own; yields those that failed. Raises: SettingsError."""
-    for step in steps(load_settings(warehouse)):
+    """Run each step in a process of its own; yields those that failed, and tells the receivers. Raises: SettingsError."""
+    settings = load_settings(warehouse)
+    is_well = True
+    for step in steps(settings):
         command = " ".join(("drivetail", *step))
         click.echo(f"$ {command}")
         sys.stdout.flush()
-        # -P: no package of the folder that this is run in
-        if subprocess.run([sys.executable, "-P", "-m", "drivetail", *step, "-w", str(warehouse.root)]).returncode:
+        code, said = _run(step, warehouse)
+        if code:
+            is_well = False
+            tell_failure(warehouse, settings.notify, RUN, command, said or f"exit code {code}")
             yield command
+    if is_well:
+        tell_well(warehouse, settings.notify, RUN)
+
+
+def _run(step: tuple[str, ...], warehouse: Warehouse) -> tuple[int, str]:
+    """Run a step. Returns: its exit code, and the last line that it wrote to stderr."""
+    # -P: no package of the folder that this is run in
+    command = [sys.executable, "-P", "-m", "drivetail", *step, "-w", str(warehouse.root)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, errors="replace") as process:
+        said = ""
+        for line in process.stderr or ():
+            sys.stderr.write(line)
+            said = line.strip() or said
+    return process.returncode, said.removeprefix("drivetail: ")
