@@ -134,10 +134,12 @@ def drivetail_hourly() -> None:
 
             with shared.no_retry():
                 last = built(shared.warehouse())
-                made = last or run_build(shared.warehouse(), daily=daily).publication
-            if last is None:
-                outlet_events[PUBLISHED].add(PUBLICATION, extra={"publication": made.publication_id})
-            return made.publication_id
+                if last is not None:
+                    return last.publication_id
+                made = run_build(shared.warehouse(), daily=daily)
+            if made.is_new:
+                outlet_events[PUBLISHED].add(PUBLICATION, extra={"publication": made.publication.publication_id})
+            return made.publication.publication_id
 
         # what landed is published, also when something else did not land
         @task(
@@ -149,9 +151,7 @@ def drivetail_hourly() -> None:
         def build(outlet_events: Any = None) -> str:
             return publication(False, outlet_events)
 
-        @task(
-            pool=shared.WRITER, outlets=[PUBLISHED], doc_md="What looks at weeks, one more publication; nothing where no day is over."
-        )
+        @task(pool=shared.WRITER, outlets=[PUBLISHED], doc_md="What looks at weeks, one more publication; nothing where no day is over.")
         def each_day(outlet_events: Any = None) -> str:
             return publication(None, outlet_events)
 

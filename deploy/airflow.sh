@@ -27,6 +27,8 @@ export AIRFLOW__LOGGING__LOGGING_LEVEL="${AIRFLOW__LOGGING__LOGGING_LEVEL:-WARNI
 # what a killed scheduler was doing goes on within a minute of the next start, not after five
 export AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL=60
 export SCARF_ANALYTICS=false DO_NOT_TRACK=1
+# of imports in Airflow's own code, many a minute
+export PYTHONWARNINGS="${PYTHONWARNINGS:-ignore}"
 # the one that Airflow makes is shorter than it asks for itself, and each use of it would be a warning in the journal
 secret=$home/jwt_secret
 [ -s "$secret" ] || (umask 077 && head -c 64 /dev/urandom | base64 -w 0 >"$secret")

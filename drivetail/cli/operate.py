@@ -292,6 +292,9 @@ def prune(warehouse: Warehouse, older_than: str, dry_run: bool, yes: bool) -> No
     say(pruned_in_words(pruned, is_dry_run=False))
 
 
+ROOM_COMES_BACK = "room comes back once no reader can need the files: after an hour, by the next build that publishes, `drivetail maintain` or this command"
+
+
 def pruned_in_words(pruned: Pruned, *, is_dry_run: bool) -> str:
     """Summary of a prune, or of a dry run, for the terminal."""
     day = f"{pruned.before_utc:%Y-%m-%d}"
@@ -309,12 +312,12 @@ def pruned_in_words(pruned: Pruned, *, is_dry_run: bool) -> str:
         f"{human(pruned.raw_row_count)} rows in {counted_noun(pruned.raw_file_count, 'file')} ({human(pruned.raw_bytes)} bytes)"
     )
     if is_dry_run:
-        return f"Would prune {went}. Afterwards records of those hours are rejected. Nothing has changed"
+        return (
+            f"Would prune {went}. Afterwards records of those hours are rejected. It first needs up to {human(pruned.needed_bytes)} bytes "
+            f"of room; {ROOM_COMES_BACK}. Nothing has changed"
+        )
     published = f"; published {pruned.publication.publication_id}" if pruned.publication else ""
-    return (
-        f"Pruned {went}{published}. The files are deleted once no reader can need them: after an hour, by the next build that "
-        "publishes, `drivetail maintain` or this command"
-    )
+    return f"Pruned {went}{published}; {ROOM_COMES_BACK}"
 
 
 COMMANDS = (init, inbox, hour, release, drop, maintain, prune)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+from contextlib import suppress
 from datetime import UTC, datetime
 
 import duckdb
@@ -33,6 +36,7 @@ def collect_status(warehouse: Warehouse, now: datetime | None = None) -> Status:
     # after it: what lands and is built meanwhile is not lost
     deliveries = list_deliveries(warehouse.root)
     collect_quarantined(status, warehouse)
+    _collect_machine(status, warehouse)
     built = collect_published(status, warehouse, deliveries, known)
     try:
         with duckdb.connect() as raw:
@@ -47,3 +51,15 @@ def collect_status(warehouse: Warehouse, now: datetime | None = None) -> Status:
     except duckdb.Error as error:
         raise QueryError(f"{warehouse.raw}: cannot be read ({first_line(error)}); raw files never change, restore the one named") from error
     return status
+
+
+def _collect_machine(status: Status, warehouse: Warehouse) -> None:
+    """Room, and whether the last build failed."""
+    place = next(folder for folder in (warehouse.root, *warehouse.root.parents) if folder.exists())
+    status.free_bytes = shutil.disk_usage(place).free
+    if warehouse.published.exists():
+        status.published_bytes = warehouse.published.stat().st_size
+    with suppress(OSError, ValueError, KeyError):
+        failed = json.loads(warehouse.failed_build.read_text(encoding="utf-8"))
+        at = datetime.fromisoformat(failed["at"]).replace(tzinfo=None, microsecond=0)
+        status.failed_build = {"at": at, "message": str(failed["message"])}

@@ -172,7 +172,7 @@ def collect_turned_away(status: Status, raw: duckdb.DuckDBPyConnection, entries:
             ) or exists (
                 select 1 from well_entries as later
                 where later.began_at >= files.ingested_at
-                    and (files.file = later.path or starts_with(files.file, later.path || '/') or starts_with(files.file, later.path || '!'))
+                    and (files.file = later.path or left(files.file, length(later.path) + 1) in (later.path || '/', later.path || '!'))
             ) as is_replaced
         from landed_files as files
         where status = 'unreadable'
