@@ -43,6 +43,13 @@ command -v airflow >/dev/null || {
 # as `airflow "$@"`, but SQLite's lock is taken where the scheduler writes too
 [ $# -eq 0 ] || exec python -m drivetail.service.airflow_command "$@"
 
+# tasks of two schedulers would come in each other's way; whoever inherits it holds it until it ends
+exec 9>"$home/service.lock"
+flock -n 9 || {
+    echo "$warehouse: another Airflow runs it; stop that one first (one service per warehouse)" >&2
+    exit 1
+}
+
 passwords=$home/simple_auth_manager_passwords.json.generated
 # one that Airflow makes it prints, too, and a journal would keep it
 [ -s "$passwords" ] || (

@@ -75,8 +75,8 @@ def custom_digest() -> str:
 
 
 def build_custom(warehouse: Warehouse, models: Models, publication: Path, own: dict[str, Any]) -> CustomModels:
-    """Build and test the custom models over a publication, into `build/analysts.duckdb`, and log each failure; an error in one of them raises
-    nothing. own: the warehouse's thresholds.
+    """Build and test the custom models over a publication, into `build/analysts.duckdb`, and log each failure; an error in one of them
+    raises nothing. own: the warehouse's thresholds.
     """
     made = CustomModels(custom_digest())
     draft = warehouse.custom_database.with_suffix(".begun")

@@ -244,12 +244,18 @@ def maintain(warehouse: Warehouse) -> None:
     sums          the laws of the domain (slow hours = interval hours, ...) over everything
     raw           every accepted row is stored once, with its values; stored files are as they were
     rebuild       a day drawn at random, built again from raw alone, is as published
+
+    The receivers of drivetail.toml are told when it fails: once, again after a day, and when all is well again.
     """
     from drivetail.service.maintenance import maintain as run
+    from drivetail.service.settings import load_settings, settings_file
+    from drivetail.tell.failures import telling
 
-    problems = run(warehouse, say)
-    if problems:
-        raise Failure("; ".join(problems))
+    receivers = load_settings(warehouse).notify if settings_file(warehouse).exists() else []
+    with telling(warehouse, receivers, "drivetail maintain", "proofs"):
+        problems = run(warehouse, say)
+        if problems:
+            raise Failure("; ".join(problems))
 
 
 @click.command()
@@ -292,7 +298,10 @@ def prune(warehouse: Warehouse, older_than: str, dry_run: bool, yes: bool) -> No
     say(pruned_in_words(pruned, is_dry_run=False))
 
 
-ROOM_COMES_BACK = "room comes back once no reader can need the files: after an hour, by the next build that publishes, `drivetail maintain` or this command"
+ROOM_COMES_BACK = (
+    "room comes back once no reader can need the files: after an hour, by the next build that publishes, `drivetail maintain` or this "
+    "command"
+)
 
 
 def pruned_in_words(pruned: Pruned, *, is_dry_run: bool) -> str:

@@ -54,6 +54,17 @@ def tell_well(warehouse: Warehouse, receivers: Sequence[Receiver], run: str) -> 
                 records.append({"receiver": receiver.name, "run": run, "is_well": True, "said_at": utc_now()})
 
 
+@contextmanager
+def telling(warehouse: Warehouse, receivers: Sequence[Receiver], run: str, step: str) -> Iterator[None]:
+    """Tell the receivers whether what is done here fails, which is raised, or ends well."""
+    try:
+        yield
+    except Exception as error:
+        tell_failure(warehouse, receivers, run, step, str(error))
+        raise
+    tell_well(warehouse, receivers, run)
+
+
 def _said(records: Sequence[Record], run: str, receiver: Receiver, *, lasts: bool | None = None) -> dict[tuple[str, str], datetime]:
     """When a receiver was told of each step's failures last, of those since all was well that last, do not, or all."""
     said: dict[tuple[str, str], datetime] = {}

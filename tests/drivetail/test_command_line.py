@@ -97,3 +97,19 @@ def test_an_ingest_of_readings_says_how_many_drive_hours_they_are(tmp_path: Path
     )
     again = drivetail("ingest", "prometheus", tmp_path / "web1", "-w", tmp_path / "w").stdout
     assert "nothing new" in again and "They hold" not in again
+
+
+@pytest.mark.parametrize("time", ["0001-01-01T00", "0001-01-01T00:00+14:00", "1969-12-31T23", "9999-12-31T23:59-12:00"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("ingest", "prometheus", "http://127.0.0.1:9", "--to"), ("what-if", "--worst", "1", "--since"), ("report", "--as-known-at"),
+        ("decide", "d1", "dismiss", "--by", "ada", "--note", "known", "--until"), ("inbox", "--until"),
+        ("init", "--server", "http://127.0.0.1:9", "--start"),
+    ],
+    ids=lambda command: command[0],
+)  # fmt: skip
+def test_a_time_that_no_telemetry_has_is_refused(command: tuple[str, ...], time: str, tmp_path: Path) -> None:
+    """At the ends of the calendar there is no hour before, or after."""
+    refused = drivetail(*command, time, "--warehouse", tmp_path)
+    assert refused.exit_code == 2 and "since 1970" in refused.output

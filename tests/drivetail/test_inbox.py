@@ -400,7 +400,6 @@ def test_file_that_may_not_be_read_lands_once_it_may(site, monkeypatch):
     assert landed_drives(site[0]) == ["open", "shut"]
 
 
-@pytest.mark.parametrize("entries", ["*", "*/*"])
 @pytest.mark.parametrize("place", ["drive_hours_a.csv", "folder/drive_hours_a.csv"])
 def test_a_right_file_in_the_place_of_a_broken_one_ends_the_problem(site, place: str):
     """Also where its rows have come under another name, so that nothing of it lands."""
@@ -418,6 +417,7 @@ def test_a_right_file_in_the_place_of_a_broken_one_ends_the_problem(site, place:
     assert outcome.outcome == NOTHING_NEW and named() == []
 
 
+@pytest.mark.parametrize("entries", ["*", "*/*"])
 def test_folder_that_may_not_be_read_lands_once_it_may(site, monkeypatch, entries: str):
     warehouse, folder = site[0], site[2]
     path = settings_file(warehouse)

@@ -31,8 +31,8 @@ class Status:
       delivered, accepted, rejected, duplicate, superseded), stored_rows (live records in raw by kind), rolled_up_superseded, by_source,
       pruned (before_utc, row_count of raw; null without a prune).
     - rejected: count, reasons (source, reason, column, count, last_rejected_at, and one example: file, row, value).
-    - unreadable_files: listing of source, file, ingested_at, note, is_replaced (a file of that name has landed since, or what lies in its place in an
-      inbox was taken in well).
+    - unreadable_files: listing of source, file, ingested_at, note, is_replaced (a file of that name has landed since, or what lies in its
+      place in an inbox was taken in well).
     - quarantined: listing of deliveries that the gate holds back: number, source, files, quarantined_at, age_hours, reasons, and the
       commands `release` and `drop`.
     - freshness (null without a publication): last_hour_utc of the fleet, lagging_groups, silent_drives, drives_without_inventory:
