@@ -333,6 +333,8 @@ class Build:
                 raise ModelError(_cannot_compute(self.warehouse, self.past, "drivetail build --keep-pruned"))
             if versions in ([], [self.models.store_version]):
                 begin(connection, self.models)
+                # where earlier releases made the custom models
+                connection.execute("drop schema if exists custom cascade")
                 (defined,) = connection.execute("select max(version) from state.defined").fetchone() or (None,)
                 finished = dict(connection.execute("select delivery_seq, digest from state.finished_deliveries").fetchall())
                 if not versions:

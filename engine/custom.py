@@ -207,20 +207,28 @@ def _fault(node: Node) -> str | None:
 
 @contextmanager
 def _within(seconds: float, connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """Interrupt a statement after some seconds. Raises: ModelError that says so."""
-    timer = threading.Timer(seconds, connection.interrupt)
-    timer.start()
+    """Interrupt what runs after some seconds. Raises: ModelError that says so."""
+    ended, is_late = threading.Event(), threading.Event()
+
+    def interrupt() -> None:
+        if not ended.wait(seconds):
+            is_late.set()
+        while not ended.wait(0.1):  # an interrupt between two statements is lost
+            connection.interrupt()
+
+    watch = threading.Thread(target=interrupt)
+    watch.start()
     try:
         yield
     except (ModelError, duckdb.Error) as error:
-        if not timer.finished.is_set():
+        if not is_late.is_set():
             raise
         raise ModelError(
             f"it takes longer than {seconds:g} s; make it quicker, or raise `seconds` of [custom] in drivetail.toml"
         ) from error
     finally:
-        timer.cancel()
-        timer.join()
+        ended.set()
+        watch.join()
 
 
 def _with_paths(message: str) -> str:

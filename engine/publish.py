@@ -22,10 +22,10 @@ from typing import Any
 import duckdb
 
 from engine.custom import CustomModels
-from engine.execute import Executor
+from engine.execute import Executor, limit_memory
 from engine.nodes import STORED, VIEW, WHEN_ASKED, Node
 from engine.projects import projects
-from engine.read import NOT_ASKED, own_file
+from engine.read import NOT_ASKED, first_line, own_file
 from engine.retention import files_needed, read_past, remove_from_raw
 from engine.sources import RawFiles, source_rows
 from engine.warehouse import Warehouse, quoted
@@ -189,7 +189,12 @@ def _show_custom(draft: Path, custom: CustomModels, executor: Executor) -> None:
     if not custom.built:
         return
     with duckdb.connect(str(draft)) as connection:
-        connection.execute(f"attach {quoted(executor.warehouse.custom_database)} as made (read_only)")
+        limit_memory(connection)
+        try:
+            connection.execute(f"attach {quoted(executor.warehouse.custom_database)} as made (read_only)")
+        except duckdb.Error as error:
+            custom.failures.append(f"no custom model is published: {first_line(error)}")
+            return
         for node in custom.built:
             kind = "view" if node.made == VIEW else "table"
             rows = in_its_place(executor.sql_of(node), executor.warehouse) if kind == "view" else f"from made.{node.relation}"
