@@ -224,13 +224,20 @@ def hour(warehouse: Warehouse) -> None:
     metrics --out FILE        where drivetail.toml names a file
     report --due, status --check
 
-    Every step runs even if the one before failed. Exits 1 when one failed, so while something needs an operator.
+    Every step runs even if the one before failed. Exits 1 when one failed, so while something needs an operator; the receivers of
+    drivetail.toml are told once, again after a day, and when all is well again.
     """
     from drivetail.service.hour import run_hour
+    from drivetail.service.settings import load_settings
+    from drivetail.tell.failures import tell_failure, tell_well
 
-    failed = list(run_hour(warehouse))
+    receivers, failed = load_settings(warehouse).notify, []
+    for step, message in run_hour(warehouse):
+        tell_failure(warehouse, receivers, "drivetail hour", step, message)
+        failed.append(step)
     if failed:
         raise Failure(f"{counted_noun(len(failed), 'step')} failed (see above): {', '.join(failed)}")
+    tell_well(warehouse, receivers, "drivetail hour")
 
 
 @click.command()

@@ -9,11 +9,7 @@ from collections.abc import Iterator
 import click
 
 from drivetail.service.settings import Settings, load_settings
-from drivetail.tell.failures import tell_failure, tell_well
 from engine.warehouse import Warehouse
-
-RUN = "drivetail hour"
-"""What its receivers know it by."""
 
 
 def steps(settings: Settings) -> list[tuple[str, ...]]:
@@ -32,21 +28,15 @@ def steps(settings: Settings) -> list[tuple[str, ...]]:
     ]
 
 
-def run_hour(warehouse: Warehouse) -> Iterator[str]:
-    """Run each step in a process of its own; yields those that failed, and tells the receivers. Raises: SettingsError."""
-    settings = load_settings(warehouse)
-    is_well = True
-    for step in steps(settings):
+def run_hour(warehouse: Warehouse) -> Iterator[tuple[str, str]]:
+    """Run each step in a process of its own; yields those that failed, each with the last that it said. Raises: SettingsError."""
+    for step in steps(load_settings(warehouse)):
         command = " ".join(("drivetail", *step))
         click.echo(f"$ {command}")
         sys.stdout.flush()
         code, said = _run(step, warehouse)
         if code:
-            is_well = False
-            tell_failure(warehouse, settings.notify, RUN, command, said or f"exit code {code}")
-            yield command
-    if is_well:
-        tell_well(warehouse, settings.notify, RUN)
+            yield command, said or f"exit code {code}"
 
 
 def _run(step: tuple[str, ...], warehouse: Warehouse) -> tuple[int, str]:

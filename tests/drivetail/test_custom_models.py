@@ -55,8 +55,11 @@ def test_custom_models_are_published_and_their_errors_are_reported(copied: Wareh
     (custom / "hooked.sql").write_text("{{ config(post_hook='drop table marts.dim_drives') }} select 1 as x")
     (custom / "own.sql").write_text("{{ config(meta={'parts_by': 'x'}) }} select 1 as x")
     (custom / "namesake.sql").write_text("{{ config(materialized='table', alias='dim_drives') }} select 1 as x")
+    (custom.parent / "outside.csv").write_text("x\n1\n2\n")
+    (custom / "outside.sql").write_text(f"{{{{ config(materialized='table') }}}} select * from read_csv('{custom.parent}/outside.csv')")
     said = built(copied)
     marts = count(copied, "marts.fct_drive_slowness")
+    assert count(copied, "custom.outside").split() == ["n", "2"]
     (asked,) = re.findall(r"^drivetail (sql .*)$", README, re.MULTILINE)
     assert drivetail(*shlex.split(asked), "--warehouse", copied.root).exit_code == 0
     assert count(copied, "custom.dim_drives").split() == ["n", "1"] != count(copied, "marts.dim_drives").split()
@@ -91,6 +94,13 @@ def test_custom_models_are_published_and_their_errors_are_reported(copied: Wareh
     again = subprocess.run(daily, env={**environment(), "PYTHONPATH": path}, capture_output=True, text=True, timeout=300)
     assert again.returncode == 0 and not again.stderr, again.stderr
     assert count(copied, "custom.slow") == count(copied, "custom.kept") == marts
+
+
+def test_git_ignores_the_folder_of_custom_models() -> None:
+    ignored = subprocess.run(
+        ["git", "check-ignore", "models/custom/slow_ssds.sql", "models/custom/README.md"], cwd=PROJECT, capture_output=True
+    )
+    assert ignored.stdout.decode().split() == ["models/custom/slow_ssds.sql"]
 
 
 def test_a_reference_to_a_missing_model_stops_only_custom_models(copied: Warehouse, custom: Path) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from drivetail.service.hour import run_hour
 from drivetail.service.settings import Receiver, load_settings
 from drivetail.tell.failures import tell_failure, tell_well
 from engine.warehouse import Warehouse
+from tests.drivetail.conftest import drivetail
 from tests.webhook import Webhook, free_port, name_receivers
 
 NIGHT = datetime(2026, 1, 5, 2, 31)
@@ -111,13 +111,12 @@ def test_a_disk_that_keeps_nothing_keeps_no_message(
 
 
 def test_an_hour_without_airflow_tells_its_receivers_likewise(
-    warehouse: Warehouse, told: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    warehouse: Warehouse, told: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("drivetail.service.hour.steps", lambda settings: [("inbox",), ("build",)])
-    assert [list(run_hour(warehouse)) for _ in range(2)] == [["drivetail build"]] * 2
+    assert [drivetail("hour", "-w", warehouse.root).exit_code for _ in range(2)] == [1, 1]
     (message,) = told()
     assert message.startswith(f"drivetail hour, drivetail build: {warehouse.root}: nothing has landed there")
-    assert message.removeprefix("drivetail hour, drivetail build: ") in capfd.readouterr().err
     monkeypatch.setattr("drivetail.service.hour.steps", lambda settings: [("inbox",)])
-    assert [list(run_hour(warehouse)) for _ in range(2)] == [[], []]
+    assert [drivetail("hour", "-w", warehouse.root).exit_code for _ in range(2)] == [0, 0]
     assert told() == ["drivetail hour: well again: drivetail build"]

@@ -408,7 +408,7 @@ def test_a_right_file_in_the_place_of_a_broken_one_ends_the_problem(site, place:
         return [problem for problem in collect_status(site[0]).problems if "could not be read" in problem]
 
     put(site[2] / place, "hour_utc,drive_id\n")
-    put(site[2] / "drive_hours_b.csv", HOURS_OF_ONE.format("one"))
+    put(site[2] / "earlier/drive_hours_a.csv", HOURS_OF_ONE.format("one"))
     land_new(site)
     assert len(named()) == 1
     time.sleep(1.1)  # the register knows whole seconds

@@ -14,13 +14,13 @@ from drivetail.ask.status.collect_quarantine import collect_quarantined
 from drivetail.ask.status.collect_raw import collect_landed, collect_turned_away, collect_unbuilt
 from drivetail.ask.status.content import Status
 from drivetail.ask.status.problems import find_problems
-from drivetail.feeds.outcomes import outcomes
 from engine.compiled import models_of
 from engine.publish import current_publication
 from engine.read import QueryError, first_line, published_deliveries
 from engine.retention import read_past
 from engine.sources import RawFiles, landed_rows, show_sources
 from engine.warehouse import Warehouse
+from ingest.raw.register import Register
 from ingest.raw.store import list_deliveries
 
 
@@ -46,7 +46,7 @@ def collect_status(warehouse: Warehouse, now: datetime | None = None) -> Status:
             raw.execute("create temp table landed_files as select * from raw.ingested_files")
             collect_landed(status, raw, deliveries, read_past(warehouse))
             collect_unbuilt(status, raw, deliveries, built)
-            collect_turned_away(status, raw, outcomes(warehouse))
+            collect_turned_away(status, raw, Register(warehouse.raw, "inbox").read(skips_damaged=True))
             status.problems = list(find_problems(status, raw, deliveries, built))
     except duckdb.Error as error:
         raise QueryError(f"{warehouse.raw}: cannot be read ({first_line(error)}); raw files never change, restore the one named") from error

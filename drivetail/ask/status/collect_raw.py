@@ -7,7 +7,6 @@ from datetime import timedelta
 import duckdb
 
 from drivetail.ask.status.content import HOUR, LISTED, Status, in_hours, listing
-from drivetail.feeds.outcomes import Outcome
 from engine.read import Row, fetch
 from engine.retention import Past
 from engine.warehouse import quoted
@@ -17,6 +16,9 @@ from ingest.raw.store import Delivery, drive_hour_files, pruned_files
 
 UNBUILT_AFTER = timedelta(hours=2)
 """A landed delivery that no publication holds after this long: an hourly build has then failed at least once."""
+
+WELL = ("landed", "nothing new")
+"""Outcomes of an inbox's entry that need nobody (drivetail/feeds/outcomes.py)."""
 
 DELIVERIES = """
 select
@@ -155,7 +157,7 @@ def collect_turned_away(status: Status, raw: duckdb.DuckDBPyConnection, entries:
     )
     status.rejected = {"count": sum(row["count"] for row in reasons), "reasons": reasons}
     # what lies in its place may have come under another name before, so that no file of it has landed
-    well = [(entry["path"], entry["at"]) for entry in entries if not Outcome.of(entry).needs_somebody]
+    well = [(entry["path"], entry["at"]) for entry in entries if entry["outcome"] in WELL]
     raw.execute(
         "create temp table well_entries as select unnest($1::varchar[]) as path, unnest($2::timestamptz[]) at time zone 'UTC' as began_at",
         [[path for path, _ in well], [at for _, at in well]],
