@@ -36,7 +36,7 @@ AIRFLOW__API_AUTH__JWT_SECRET=$(cat "$secret")
 export AIRFLOW__API_AUTH__JWT_SECRET
 
 command -v airflow >/dev/null || {
-    hint=$(python -c 'import drivetail; from ingest.contract.extras import how_to_install; print(how_to_install("airflow"))')
+    hint=$(python -c 'import drivetail.path; from ingest.contract.extras import how_to_install; print(how_to_install("airflow"))')
     echo "Airflow is not installed; in a checkout \`make airflow\` installs it, else $hint" >&2
     exit 1
 }

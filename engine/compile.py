@@ -18,6 +18,7 @@ from engine.errors import ModelError
 from engine.nodes import CUSTOM, EACH_BUILD, PLACEHOLDER, SEED, STORED, VIEW, Models, Node, Test, read_models, write_models
 from engine.thresholds import variables
 from engine.warehouse import PROJECT
+from ingest.contract.extras import how_to_install
 from ingest.contract.fleet import COLUMNS_OF_RAW
 
 QUIET = ("--log-level", "none", "--log-level-file", "none", "--no-write-json", "--no-populate-cache")
@@ -134,11 +135,14 @@ def _compile_nodes(manifest: Any, what: str, stated_vars: Mapping[str, Any], kno
 
 
 def invoke(arguments: list[str]) -> Any:
-    """Run a dbt command in this process. Raises: KeyboardInterrupt, which dbt returns with its results."""
+    """Run a dbt command in this process. Raises: KeyboardInterrupt, which dbt returns with its results; ModelError without dbt."""
     os.environ["DO_NOT_TRACK"] = "1"
     # on a full disk its log cannot be written: a traceback for each line of it would hide what is wrong
     logging.raiseExceptions = False
-    from dbt.cli.main import dbtRunner
+    try:
+        from dbt.cli.main import dbtRunner
+    except ModuleNotFoundError as error:
+        raise ModelError(f"models are compiled by dbt, on Python up to 3.13 ({error}); {how_to_install('models')}") from error
 
     result = dbtRunner().invoke([*QUIET, *arguments])
     if isinstance(result.exception, KeyboardInterrupt):

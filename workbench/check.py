@@ -2,7 +2,8 @@
 
 1. every model that changed, and all that read it, is planned over nothing: columns, types and contracts;
 2. the unit tests whose query changed are run in DuckDB (workbench/unit_tests.py);
-3. changed files are linted: ruff and mypy for Python, sqlfluff for SQL, plain words for every text (BANNED).
+3. changed files are linted: ruff and mypy for Python, sqlfluff for SQL, plain words for every text (BANNED);
+4. a mart or source that changed has all its parts (tests/models/test_complete.py).
 
 What has passed is remembered by content in target/compiled/check, so that nothing is checked twice. `--model NAME` checks one model, `--all`
 every unit test, `--lint` style and types alone, of all files.
@@ -52,6 +53,8 @@ BANNED = {
 }
 """Pattern -> plain words for it. The README's and the models' readers are strangers."""
 READ_BY_PEOPLE = (".md", ".yml", ".sql", ".py", ".j2")
+WITH_PARTS = ("models/marts/", "models/exposures.yml", "docs/tables.md", "ingest/sources/")
+"""Files that have parts elsewhere, or are such parts."""
 NOT_OURS = ("docs/results/", "workbench/check.py", "tests/workbench/test_check.py")
 """Not checked for words: generated pages, and the list itself."""
 
@@ -144,6 +147,21 @@ def lint_words(passed: Passed, *, is_all: bool) -> str | None:
     return "\n".join(each for name in files for each in banned(name, (PROJECT / name).read_text(encoding="utf-8"))) or None
 
 
+def lint_parts(passed: Passed, *, is_all: bool) -> str | None:
+    """Look for parts that a changed mart or source lacks, or any. Returns: what is missing; None where nothing is."""
+    files = sorted({name for suffix in (".sql", ".yml", ".md", ".py") for name in files_to_lint(suffix, is_all=is_all)})
+    files = [name for name in files if name.startswith(WITH_PARTS)]
+    digest = hashlib.sha256(b"".join((PROJECT / name).read_bytes() for name in files)).hexdigest()
+    if not files or not passed.new("parts", [digest]):
+        return None
+    command: list[str | Path] = [PYTHON / "pytest", "-q", "-n", "0", "--tb=line", "--no-header", "--durations=0", "tests/models/test_complete.py"]
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        return "\n".join(dict.fromkeys(re.findall(r"AssertionError: (.*)", done.stdout))) or done.stdout
+    passed.keep("parts", [digest])
+    return None
+
+
 def unit_tests(project: Project, passed: Passed, model: str | None, *, is_all: bool) -> tuple[list[UnitTest], list[str]]:
     """Run the unit tests of one model, or those whose query has changed. Returns: those that ran, and what differs, by test."""
     tests = project.unit_tests(lambda name: model in (None, name))
@@ -203,7 +221,8 @@ def main(model: str | None, is_all: bool, is_lint: bool, is_words: bool) -> None
         sys.exit(lint_words(passed, is_all=False))
     with ThreadPoolExecutor(2 if is_lint else 1) as beside:
         # mypy and sqlfluff are processes of their own: they run while dbt compiles
-        linted = [] if model else [beside.submit(lint, passed, is_all=is_lint) for lint in (lint_sql, lint_python, lint_words)]
+        lints = (lint_sql, lint_python, lint_words) if is_lint else (lint_sql, lint_python, lint_words, lint_parts)
+        linted = [] if model else [beside.submit(lint, passed, is_all=is_lint) for lint in lints]
         if not is_lint:
             wrong += check_models(passed, model, is_all=is_all)
         wrong += [said for each in linted if (said := each.result())]

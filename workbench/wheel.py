@@ -35,9 +35,13 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[misc]
 
 
 def get_requires_for_build_wheel(config_settings: dict[str, Any] | None = None) -> list[str]:
-    """Packages that a build in an environment of its own needs: compiling models takes what running them takes."""
-    dependencies: list[str] = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
-    return [*hatchling.build.get_requires_for_build_wheel(config_settings), *dependencies]
+    """Packages that a build in an environment of its own needs: those that compile models and run them."""
+    project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return [
+        *hatchling.build.get_requires_for_build_wheel(config_settings),
+        *project["dependencies"],
+        *project["optional-dependencies"]["models"],
+    ]
 
 
 def build_wheel(wheel_directory: str, config_settings: dict[str, Any] | None = None, metadata_directory: str | None = None) -> str:

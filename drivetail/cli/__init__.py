@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+import drivetail.path  # noqa: F401  before what it finds
 from drivetail.cli import ask, operate, run, tell
 from drivetail.console import visible
 from engine.projects import projects

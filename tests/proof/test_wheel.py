@@ -15,8 +15,6 @@ from shutil import which
 
 import pytest
 
-from tests.proof.support import refusing
-
 ROOT = Path(__file__).resolve().parents[2]
 UV = which(str(ROOT / ".uv" / "bin" / "uv")) or which("uv")
 FOREIGN = ("engine", "ingest", "quality", "report", "simulate", "lab", "models")
@@ -46,12 +44,10 @@ class Installed:
     wheel: Path
     prefix: Path
     folder: Path
-    no_dbt: Path
 
-    def drivetail(self, *arguments: object, no_dbt: bool = False) -> tuple[int, str]:
-        """Exit code and output of a command that is run there. no_dbt: it can import no dbt."""
-        path = os.pathsep.join(map(str, [self.folder, *([self.no_dbt] if no_dbt else [])]))
-        environment = {"PYTHONPATH": path, "DRIVETAIL_WAREHOUSE": "warehouse"}
+    def drivetail(self, *arguments: object, **variables: str) -> tuple[int, str]:
+        """Exit code and output of a command that is run there."""
+        environment = {"PYTHONPATH": str(self.folder), "DRIVETAIL_WAREHOUSE": "warehouse", **variables}
         done = run(self.prefix / "bin" / "drivetail", *arguments, cwd=self.folder, **environment)
         return done.returncode, done.stdout + done.stderr
 
@@ -75,7 +71,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     for name in FOREIGN:
         (folder / name).mkdir(parents=True)
         (folder / name / "__init__.py").write_text("raise SystemExit('a package of somebody else')\n")
-    return Installed(wheel, root / "venv", folder, refusing("dbt", root / "no-dbt"))
+    return Installed(wheel, root / "venv", folder)
 
 
 def test_the_wheel_has_one_package_and_no_model_of_the_user(installed: Installed) -> None:
@@ -106,7 +102,7 @@ def test_the_wheel_has_one_package_and_no_model_of_the_user(installed: Installed
 
 
 def test_commands_work_beside_packages_of_the_same_names_without_dbt(installed: Installed) -> None:
-    """The wheel brings the models compiled, as they are."""
+    """The wheel brings the models compiled, as they are; dbt is an extra."""
     for command, said in {
         "simulate --out fleet --disk-groups 3 --ssd-groups 1 --days 8": "Next: drivetail ingest",
         "ingest bundle fleet": "0 rejected",
@@ -115,19 +111,31 @@ def test_commands_work_beside_packages_of_the_same_names_without_dbt(installed: 
         "alerts": "",
         "candidates": "",
         "status": "",
-        "study": "160 numbers",
+        "study": "Finding 1 ",
         "what-if --worst 1": "",
         "toleraid run --requests 1000": "adaptive",
         "lab simulate sync-writes --out experiment": "Bundle: ",
         "lab ingest experiment": "0 refused",
         "metrics": "drivetail_problems",
     }.items():
-        code, output = installed.drivetail(*command.split(), no_dbt=True)
+        code, output = installed.drivetail(*command.split())
         assert code == 0 and said in output, f"{command}: {code}: {output}"
     code, output = installed.drivetail("sql", "--format", "csv", "select count(*) as days from study.fct_fleet_coverage")
     assert (code, output.splitlines()[0]) == (0, "days")
     module = run(installed.prefix / "bin" / "python", "-m", "drivetail", "--version", cwd=installed.folder)
     assert module.stdout.startswith("drivetail, version ")
+    assert not [*installed.prefix.glob("lib/*/site-packages/dbt*")]
+
+
+def test_a_users_own_package_stays_the_users(installed: Installed) -> None:
+    """Before and after `import drivetail`, a notebook's `report` is its own."""
+    (installed.folder / "analysis").mkdir()
+    for name in FOREIGN:
+        (installed.folder / "analysis" / f"{name}.py").write_text("mine = True\n")
+    for order in ("drivetail", f"{', '.join(FOREIGN)}, drivetail"):
+        script = f"import {order}\nimport {', '.join(FOREIGN)}\nassert all(each.mine for each in ({', '.join(FOREIGN)}))"
+        done = run(installed.prefix / "bin" / "python", "-c", script, cwd=installed.folder / "analysis")
+        assert done.returncode == 0, done.stderr
 
 
 def test_a_command_without_its_extra_names_it(installed: Installed) -> None:
@@ -137,8 +145,12 @@ def test_a_command_without_its_extra_names_it(installed: Installed) -> None:
     )
     code, output = installed.drivetail("ingest", "bundle", "bundle", "--gate", "-w", "gated")
     assert code == 1 and len(output.splitlines()) == 1 and "install drivetail[gate]" in output, output
-    for said in (output, installed.drivetail("serve")[1]):
-        (command,) = re.findall(r"`uv (pip install .*)`", said)
+    (installed.folder / "own").mkdir()
+    (installed.folder / "own" / "drives.sql").write_text("select 1 as x\n")
+    said_of_models = installed.drivetail("build", "--full-refresh", DRIVETAIL_CUSTOM_MODELS=str(installed.folder / "own"))[1]
+    assert "install drivetail[models]" in said_of_models, said_of_models
+    for said in (output, installed.drivetail("serve")[1], said_of_models):
+        (command,) = re.findall(r"`uv (pip install [^`]*)`", said)
         assert installed.wheel.as_uri() in command
         assert uv(*shlex.split(command), "--dry-run") == ""
 
@@ -173,7 +185,11 @@ def test_the_commands_of_the_page_on_installing_work(installed: Installed, tmp_p
 
 @pytest.mark.soak
 def test_the_demo_and_the_documentation(installed: Installed) -> None:
-    for command in ("demo", "docs --out tables.html"):
-        code, output = installed.drivetail(*command.split())
-        assert code == 0, output
+    assert installed.drivetail("demo")[0] == 0
+    code, output = installed.drivetail("docs", "--out", "tables.html")
+    (command,) = re.findall(r"`uv (pip install [^`]*)`", output)
+    assert code == 1 and "drivetail[models]" in command
+    uv(*shlex.split(command), "--quiet")
+    code, output = installed.drivetail("docs", "--out", "tables.html")
+    assert code == 0, output
     assert (installed.folder / "tables.html").stat().st_size > 1_000_000
