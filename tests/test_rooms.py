@@ -25,7 +25,7 @@ ROOMS = {
     "quality": ["frames", "history", "suites", "gate", "page", ""],
     "report": ["words", "page", "weekly", "study", ""],
     "console": ["measures", "cells", "figures", "published", "blocks", "ask", "guard", "pages", "app", "serve", ""],
-    "drivetail": ["", "console", "service", "ask", "feeds", "tell", "host", "demo", "cli", "__main__"],
+    "drivetail": ["", "path", "console", "service", "ask", "feeds", "tell", "host", "demo", "cli", "__main__"],
 }
 
 
