@@ -154,7 +154,16 @@ def lint_parts(passed: Passed, *, is_all: bool) -> str | None:
     digest = hashlib.sha256(b"".join((PROJECT / name).read_bytes() for name in files)).hexdigest()
     if not files or not passed.new("parts", [digest]):
         return None
-    command: list[str | Path] = [PYTHON / "pytest", "-q", "-n", "0", "--tb=line", "--no-header", "--durations=0", "tests/models/test_complete.py"]
+    command: list[str | Path] = [
+        PYTHON / "pytest",
+        "-q",
+        "-n",
+        "0",
+        "--tb=line",
+        "--no-header",
+        "--durations=0",
+        "tests/models/test_complete.py",
+    ]
     done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
     if done.returncode:
         return "\n".join(dict.fromkeys(re.findall(r"AssertionError: (.*)", done.stdout))) or done.stdout
