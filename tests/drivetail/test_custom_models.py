@@ -158,9 +158,9 @@ def killed(*arguments: object) -> None:
 
 def test_a_custom_model_can_write_nowhere_and_reads_what_is_published(copied: Warehouse, custom: Path) -> None:
     (custom / "in_python.py").write_text("def model(dbt, session):\n    return session.sql('select 1 as x')\n")
-    (custom / "unpublished.sql").write_text("select * from {{ ref('int_drive_days__counted') }}")
+    (custom / "unpublished.sql").write_text("select * from {{ ref('int_drive_days__outcomes') }}")
     before = asked(copied.published, "select count(*) from duckdb_tables() where schema_name = 'custom'")
     said = built(copied)
     assert f"{custom}/in_python.py: custom model in_python is not published: a model is one select; this is Python" in said
-    assert f"{custom}/unpublished.sql: custom model unpublished is not published: it reads intermediate.int_drive_days__counted" in said
+    assert f"{custom}/unpublished.sql: custom model unpublished is not published: it reads intermediate.int_drive_days__outcomes" in said
     assert asked(copied.published, "select count(*) from duckdb_tables() where schema_name = 'custom'") == before == [(0,)]
