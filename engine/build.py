@@ -41,7 +41,19 @@ from engine.thresholds import own_thresholds
 from engine.warehouse import Warehouse, quoted
 from ingest.contract.extras import how_to_install
 from ingest.contract.values import RAW_KINDS
-from ingest.raw.store import NAMED, Delivery, drive_hour_files, list_deliveries, lost_deliveries, lost_sentence, pruned_record, table_files
+from ingest.raw.store import (
+    NAMED,
+    Delivery,
+    deliveries_but,
+    digests,
+    file_names,
+    list_deliveries,
+    list_folders,
+    lost_deliveries,
+    lost_sentence,
+    pruned_record,
+    table_files,
+)
 from ingest.raw.trouble import Shortage, explained
 
 CHANGED_PLACES = "plan.plan_places__changed"
@@ -117,7 +129,7 @@ def built(warehouse: Warehouse) -> Publication | None:
     if last is None:
         return None
     past = read_past(warehouse)
-    landed = {delivery.seq: delivery.digest() for delivery in list_deliveries(warehouse.root)}
+    landed = digests(list_folders(warehouse.root))
     is_of_all = (
         published_deliveries(warehouse, last.publication_id) == landed
         and last.pruned_before_utc == (None if past is None else past.before_utc)
@@ -223,23 +235,25 @@ class Build:
         self.spark = spark
         self.thresholds = own_thresholds(warehouse)
         self.models = models_of().for_thresholds(self.thresholds)
-        self.deliveries = list_deliveries(warehouse.root)
+        self.folders = list_folders(warehouse.root)
         self.past = read_past(warehouse)
         # a decision counts at once, without a build: what publications read is there from the first on
         warehouse.decisions.touch()
-        self.digests = {delivery.seq: delivery.digest() for delivery in self.deliveries}
+        self.digests = digests(self.folders)
         """Identity of each delivery, whatever its number."""
+        self.hidden: set[int] = set()
+        """Deliveries that wait for the next build."""
         aside = {delivery.seq: delivery for delivery in list_deliveries(warehouse.root, place="dropped")}
         self.connection, finished, self.defined = self._open(keep_pruned=keep_pruned)
         if not accepts_lost:
             self._refuse_lost(finished, {seq: delivery.digest() for seq, delivery in aside.items()})
-        self.new = [delivery for delivery in self.deliveries if delivery.seq not in finished]
+        self.new = list(deliveries_but(self.folders, finished))
         self.dropped = [aside[seq] for seq in finished if seq in aside]
         """Deliveries that an earlier build took in, and an operator has dropped since."""
         self.name = f"{1 + self._last_build():06d}"
         """Name of the files that this build writes."""
         self.computed: list[date] = []
-        warehouse.note("plan", deliveries=len(self.deliveries), new=len(self.new), dropped=len(self.dropped))
+        warehouse.note("plan", deliveries=len(self.digests), new=len(self.new), dropped=len(self.dropped))
 
     def __enter__(self) -> Build:
         return self
@@ -255,12 +269,12 @@ class Build:
     @cached_property
     def files(self) -> RawFiles:
         """The files of raw that the models see: of the deliveries that were there when the build began."""
-        return RawFiles(self.deliveries)
+        return RawFiles(self.folders, self.hidden)
 
     @cached_property
-    def new_files(self) -> RawFiles:
-        """Those of the deliveries to take in."""
-        return RawFiles(self.new)
+    def new_names(self) -> set[str]:
+        """The names of the files that the deliveries to take in landed with, and those that were dropped."""
+        return {name for _, name in file_names([*self.new, *self.dropped])}
 
     @property
     def version(self) -> str:
@@ -275,7 +289,7 @@ class Build:
     @property
     def has_inventory(self) -> bool:
         """Whether the new deliveries place drives, or those that were dropped did."""
-        return any(table_files([*self.new, *self.dropped], table) for table in INVENTORY)
+        return any(name.split(".")[0] in INVENTORY for name in self.new_names)
 
     @property
     def horizon(self) -> date | None:
@@ -289,14 +303,14 @@ class Build:
         query = "select count(*) from plan.new_deliveries where delivery_seq not in (select delivery_seq from state.finished_deliveries)"
         if self.defined is None or self.dropped or self.connection.execute(query).fetchall() != [(0,)]:
             return False
-        new = set(self.new)
-        self.deliveries = [delivery for delivery in self.deliveries if delivery not in new]
+        self.hidden = {delivery.seq for delivery in self.new}
+        self.folders = [folder for folder in self.folders if not self.hidden.issuperset(folder.numbers())]
         self.new = []
         return True
 
     def _digests_taken_in(self) -> dict[int, str]:
         """Number and digest of the deliveries that this build knows of."""
-        return {delivery.seq: self.digests[delivery.seq] for delivery in self.deliveries}
+        return {seq: digest for seq, digest in self.digests.items() if seq not in self.hidden}
 
     def _last_build(self) -> int:
         """The greatest number that names a file of the store."""
@@ -425,8 +439,7 @@ class Build:
             self.connection.execute("delete from plan.unfinished_days")
             gone = [delivery.seq for delivery in self.dropped]
             self.connection.execute("delete from state.finished_deliveries where delivery_seq in (select unnest(?::bigint[]))", [gone])
-            known = self._digests_taken_in()
-            rows = [list(known), list(known.values())]
+            rows = [[each.seq for each in self.new], [self.digests[each.seq] for each in self.new]]
             self.connection.execute(
                 "insert or replace into state.finished_deliveries select unnest(?::bigint[]), unnest(?::varchar[])", rows
             )
@@ -475,7 +488,7 @@ class Build:
 
     def changed_days(self, *, is_redefined: bool) -> list[date]:
         """Ask the models which days the new deliveries change."""
-        write_plan_inputs(self.connection, self.new, self.deliveries, self.horizon, self.dropped)
+        write_plan_inputs(self.connection, self.new, self.folders, self.horizon, self.dropped)
         if self.has_inventory and not is_redefined:
             self._make_plan(lambda node: node.made == WITH_INVENTORY)
         if self.has_inventory:
@@ -498,7 +511,7 @@ class Build:
 
     def compute(self, days: list[date]) -> None:
         """Compute some days from raw and store them."""
-        cut = batches(self.deliveries, days)
+        cut = batches(self.folders, days)
         self.begin_days(days)
         if self.spark and days:
             self.spark.show(self.connection)
@@ -571,8 +584,8 @@ class Build:
         """Note the days of new events and readings, too, of which none is computed: one that is open now is over in a later build. For
         labels, of whatever day, stands the last day that is over.
         """
-        days = list(self.new_files.by_day.get("drive_health", ()))
-        if self.last_hour is not None and (self.new_files.of("labels") or self.new_files.of("retired_labels")):
+        days = sorted({date.fromisoformat(name[13:23]) for name in self.new_names if name.startswith("drive_health/")})
+        if self.last_hour is not None and any(name.split(".")[0] in ("labels", "retired_labels") for name in self.new_names):
             days.append(self.last_hour.date() - timedelta(days=1))
         query = """
             insert into state.days_not_in_marts
@@ -648,7 +661,7 @@ class Build:
         stale = {day for day, file in computed.items() if counted.get(day) != file} | changed
         # of pruned days the drive-hours are gone: their counts stay as they were
         stale = {day for day in stale if day in computed and (self.horizon is None or day >= self.horizon)}
-        for batch in batches(self.deliveries, stale, MAX_COUNTED_ROWS):
+        for batch in batches(self.folders, stale, MAX_COUNTED_ROWS):
             self.warehouse.note("count", first=batch[0], last=batch[-1], days=len(batch))
             with self.executor.computing(self.executor.stages.counts, batch):
                 self.executor.compute(self.executor.stages.counts, batch, self.name)
@@ -691,10 +704,10 @@ class Build:
 
     def raw_files(self) -> Iterator[Path]:
         """The files of raw that a build reads, for one that fails: new drive-hours, and of the other tables all."""
-        for delivery in self.new:
-            yield from drive_hour_files(delivery)
+        for path in sorted({delivery.path for delivery in self.new}):
+            yield from sorted(path.glob("drive_hours/*.parquet"))
         for table in (*RAW_KINDS, *(f"retired_{kind}" for kind in RAW_KINDS), "rejected_records", "ingested_files"):
-            yield from table_files(self.deliveries, table)
+            yield from table_files(self.folders, table)
 
 
 NAMING = {"drives": ("drive_id", "raid_group_id"), "drive_aliases": ("alias", "drive_id"), "drive_events": ("drive_id",)}
@@ -703,14 +716,15 @@ NAMING = {"drives": ("drive_id", "raid_group_id"), "drive_aliases": ("alias", "d
 
 def named_in(delivery: Delivery, names: Sequence[str]) -> str:
     """The first record of a delivery's inventory and events that has one of these names, in words; empty without one."""
-    files = delivery.path / "ingested_files.parquet"
+    files = ", ".join(map(quoted, table_files([delivery], "ingested_files")))
     for table, columns in NAMING.items():
         for path in table_files([delivery], table):
             is_named = " or ".join(f"list_contains(?::varchar[], {column})" for column in columns)
             query = f"""
                 select files.file, records.row_no
-                from (select * from read_parquet({quoted(path)}, hive_partitioning = false) where {is_named}) as records
-                inner join read_parquet({quoted(files)}, hive_partitioning = false) as files on records.file_no = files.file_no
+                from (select * from read_parquet({quoted(path)}, hive_partitioning = false)
+                    where delivery_seq = {delivery.seq} and ({is_named})) as records
+                inner join read_parquet([{files}], hive_partitioning = false) as files using (delivery_seq, file_no)
                 order by files.file, records.row_no
                 limit 1
             """

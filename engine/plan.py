@@ -13,7 +13,7 @@ import duckdb
 
 from engine.warehouse import quoted
 from ingest.contract.values import MEASURED_KINDS
-from ingest.raw.store import Delivery, drive_hour_files
+from ingest.raw.store import Delivery, Folder, drive_hour_files, file_names
 
 INVENTORY = ("drives", "retired_drives", "drive_aliases", "retired_drive_aliases")
 """Raw tables that say where a drive is, or which drive a name means."""
@@ -33,29 +33,29 @@ def day_of(path: Path) -> date:
     return date.fromisoformat(path.name[:10])
 
 
-def landed_days(deliveries: Iterable[Delivery], horizon: date | None) -> list[date]:
+def landed_days(folders: Iterable[Folder | Delivery], horizon: date | None) -> list[date]:
     """Days of which raw holds drive-hours, from the prune horizon on, in order."""
-    days = {day_of(path) for delivery in deliveries for path in drive_hour_files(delivery)}
+    days = {day_of(path) for folder in folders for path in drive_hour_files(folder)}
     return sorted(day for day in days if horizon is None or day >= horizon)
 
 
 def arrived_days(new: Iterable[Delivery]) -> list[tuple[date, bool]]:
     """Days of which new deliveries hold drive-hours or samples, and whether they may hold the day's last hour."""
     found: dict[date, bool] = {}
-    for delivery in new:
-        for table in MEASURED_KINDS:
-            for path in drive_hour_files(delivery, record_kind=table):
-                day = day_of(path)
-                last = delivery.last_hour
-                has_last = table == "drive_hours" and last is not None and last >= datetime(day.year, day.month, day.day, 23)
-                found[day] = found.get(day, False) or has_last
+    for delivery, name in file_names(new):
+        table, _, file = name.rpartition("/")
+        if table in MEASURED_KINDS:
+            day = date.fromisoformat(file[:10])
+            last = delivery.last_hour
+            has_last = table == "drive_hours" and last is not None and last >= datetime(day.year, day.month, day.day, 23)
+            found[day] = found.get(day, False) or has_last
     return sorted(found.items())
 
 
 def write_plan_inputs(
     connection: duckdb.DuckDBPyConnection,
     new: Sequence[Delivery],
-    deliveries: Sequence[Delivery],
+    folders: Sequence[Folder],
     horizon: date | None,
     dropped: Sequence[Delivery] = (),
 ) -> None:
@@ -66,7 +66,7 @@ def write_plan_inputs(
     for table, rows in (
         ("new_deliveries", [(delivery.seq,) for delivery in new]),
         ("arrived_days", arrived_days([*new, *dropped])),
-        ("landed_days", [(day,) for day in landed_days(deliveries, horizon)]),
+        ("landed_days", [(day,) for day in landed_days(folders, horizon)]),
     ):
         connection.execute(f"delete from plan.{table}")
         if rows:
@@ -74,7 +74,7 @@ def write_plan_inputs(
             connection.execute(f"insert into plan.{table} select {', '.join(['unnest(?)'] * len(columns))}", columns)
 
 
-def batches(deliveries: Iterable[Delivery], days: Iterable[date], max_rows: int = MAX_BATCH_ROWS) -> list[list[date]]:
+def batches(folders: Iterable[Folder | Delivery], days: Iterable[date], max_rows: int = MAX_BATCH_ROWS) -> list[list[date]]:
     """Days cut into runs of at most `max_rows` drive-hours and samples, in order. A day is never cut."""
     weights = dict.fromkeys(sorted(days), 0)
     if not weights:
@@ -82,11 +82,11 @@ def batches(deliveries: Iterable[Delivery], days: Iterable[date], max_rows: int 
     first, last = datetime.combine(min(weights), time.min), datetime.combine(max(weights), time.max)
     files = [
         path
-        for delivery in deliveries
+        for folder in folders
         for table in MEASURED_KINDS
         # samples may be of hours that another delivery brought
-        if table != "drive_hours" or delivery.overlaps(first, last)
-        for path in drive_hour_files(delivery, first, last, table)
+        if table != "drive_hours" or folder.overlaps(first, last)
+        for path in drive_hour_files(folder, first, last, table)
     ]
     for path, rows in rows_of([path for path in files if day_of(path) in weights]):
         weights[day_of(path)] += rows

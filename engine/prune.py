@@ -66,11 +66,7 @@ def prune(warehouse: Warehouse, days: int, *, is_dry_run: bool = False, on_progr
         if past is not None and past.before_utc >= before:
             return Pruned(past.before_utc, True) if is_dry_run else _finish(build, past)
         counted_before = datetime.min if past is None else past.before_utc
-        files = [
-            path
-            for delivery in build.deliveries
-            for path in set(pruned_files(delivery, before)) - set(pruned_files(delivery, counted_before))
-        ]
+        files = [path for folder in build.folders for path in set(pruned_files(folder, before)) - set(pruned_files(folder, counted_before))]
         counted = _count(build, before, files)
         if is_dry_run or not counted.row_count:
             return counted

@@ -30,7 +30,7 @@ from engine.retention import files_needed, read_past, remove_from_raw
 from engine.sources import RawFiles, source_rows
 from engine.warehouse import Warehouse, quoted
 from ingest.raw.durable import sync
-from ingest.raw.store import list_deliveries, pruned_files
+from ingest.raw.store import list_folders, pruned_files, remove_replaced
 
 STORAGE_VERSION = "v1.5.0"
 """The oldest DuckDB that opens a publication."""
@@ -131,7 +131,7 @@ def publish(
     seconds = sorted(executor.seconds.items(), key=lambda item: -item[1])
     record = {
         "root": str(warehouse.root), "store": sorted(live_files(warehouse, executor.connection)),
-        "pruned_before_utc": horizon and horizon.isoformat(), **made_by,
+        "raw": files.folders, "pruned_before_utc": horizon and horizon.isoformat(), **made_by,
         "attached": {name: {"state": each.state, "folders": list(map(str, each.folders))} for name, each in made.attached.items()},
         "custom": asdict(custom),
         "build_seconds": round(time.monotonic() - began, 3),
@@ -339,11 +339,12 @@ def not_computed(node: Node) -> str:
 
 
 def clean_up(warehouse: Warehouse, current: str, connection: duckdb.DuckDBPyConnection, keep_seconds: float = KEEP_SECONDS) -> None:
-    """Remove publications that nobody can be reading any more, and what no kept publication and no build needs: files of the store, and
-    files of raw before the horizon that all of them have.
+    """Remove publications that nobody can be reading any more, and what no kept publication and no build needs: files of the store, files
+    of raw before the horizon that all of them have, and folders of raw that are packed.
     """
     kept: set[str] = set()
     horizons: set[str | None] = set()
+    shown: set[str] = set()
     states: dict[str, set[str | None]] = defaultdict(set)
     paths = sorted(warehouse.publications.glob("*-*.duckdb"))
     for path, successor in zip(paths, [*paths[1:], None], strict=True):
@@ -356,6 +357,7 @@ def clean_up(warehouse: Warehouse, current: str, connection: duckdb.DuckDBPyConn
             record = json.loads(needs.read_text())
             kept.update(record["store"])
             horizons.add(record["pruned_before_utc"])
+            shown.update(record.get("raw", ()))
             for name, each in record.get("attached", {}).items():
                 states[name].add(each["state"])
         else:
@@ -364,6 +366,7 @@ def clean_up(warehouse: Warehouse, current: str, connection: duckdb.DuckDBPyConn
         # of a build or clean-up that was killed
         if not record.with_suffix(".duckdb").exists():
             record.unlink()
+    remove_replaced(warehouse.root, keep_seconds, shown)
     past = read_past(warehouse)
     kept |= live_files(warehouse, connection) | files_needed(warehouse, past)
     for folder in warehouse.store.glob("*/day_utc=*"):
@@ -378,8 +381,8 @@ def clean_up(warehouse: Warehouse, current: str, connection: duckdb.DuckDBPyConn
         remove_from_raw(warehouse, past)
     reach = [datetime.fromisoformat(horizon) for horizon in horizons if horizon is not None]
     if reach and None not in horizons:
-        for delivery in list_deliveries(warehouse.root):
-            for path in pruned_files(delivery, min(reach)):
+        for each in list_folders(warehouse.root):
+            for path in pruned_files(each, min(reach)):
                 path.unlink()
 
 

@@ -18,7 +18,7 @@ from engine.compiled import models_version
 from engine.execute import limit_memory
 from engine.thresholds import variables
 from engine.warehouse import Warehouse, day_folder, quoted
-from ingest.raw.store import list_deliveries
+from ingest.raw.store import list_folders
 
 Row = dict[str, Any]
 
@@ -33,7 +33,7 @@ class QueryError(RuntimeError):
 
 def has_nothing(warehouse: Warehouse) -> bool:
     """Whether nothing has ever landed or been published in a folder: most likely another one was meant."""
-    return not warehouse.published.exists() and not list_deliveries(warehouse.root)
+    return not warehouse.published.exists() and not list_folders(warehouse.root)
 
 
 def open_published(warehouse: Warehouse, path: Path | None = None) -> duckdb.DuckDBPyConnection:

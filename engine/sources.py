@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import duckdb
 
 from engine.warehouse import quoted
-from ingest.raw.store import Delivery, source_of
+from ingest.raw.store import Folder, names_in, source_of
 
 MEASURED = {"drive_hours": "hour_utc", "drive_samples": "from_utc"}
 """Tables of which a build shows the days that it computes, and the column that says when."""
@@ -23,7 +22,7 @@ LOOKS_BACK = "drive_hours"
 """The first hour of a day is compared with the hour before it."""
 
 _DAY_FILE = re.compile(r"\d{4}-\d\d-\d\d(?:\.\d+)?(?:\.[a-z][a-z-]*)?\.parquet")
-_WHOLE_FILE = re.compile(r"([a-z_]+)(?:\.[a-z][a-z-]*)?\.parquet")
+_WHOLE_FILE = re.compile(r"([a-z_]+)(?:\.\d+)?(?:\.[a-z][a-z-]*)?\.parquet")
 
 DECISIONS = """
     select
@@ -52,24 +51,27 @@ def no_rows(columns: Mapping[str, str | None]) -> str:
 
 
 class RawFiles:
-    """The Parquet files of some deliveries: whole tables by name, others by name and UTC day. In order of delivery."""
+    """The Parquet files of some folders of raw: whole tables by name, others by name and UTC day. In order of delivery.
 
-    def __init__(self, deliveries: Iterable[Delivery]) -> None:
+    hidden: deliveries in them that are not to be seen.
+    """
+
+    def __init__(self, folders: Iterable[Folder], hidden: Collection[int] = ()) -> None:
+        self.hidden = sorted(hidden)
+        folders = list(folders)
+        self.folders = [folder.path.name for folder in folders]
         self.whole: dict[str, list[Path]] = {}
         self.by_day: dict[str, dict[date, list[Path]]] = {}
-        deliveries = list(deliveries)
-        self.gaps = sorted(set(range(1, max((each.seq for each in deliveries), default=0))) - {each.seq for each in deliveries})
+        numbers = {number for folder in folders for number in folder.numbers()}
+        self.gaps = sorted(set(range(1, max(numbers, default=0))) - numbers)
         """Numbers of deliveries that are not there, below the greatest."""
-        for delivery in deliveries:
-            for name in sorted(os.listdir(delivery.path)):
-                match = _WHOLE_FILE.fullmatch(name)
-                if match:
-                    self.whole.setdefault(match[1], []).append(delivery.path / name)
-                elif "." not in name:
-                    days = self.by_day.setdefault(name, {})
-                    for file in sorted(os.listdir(delivery.path / name)):
-                        if _DAY_FILE.fullmatch(file):
-                            days.setdefault(date.fromisoformat(file[:10]), []).append(delivery.path / name / file)
+        for folder in folders:
+            for name in names_in(folder.path):
+                table, _, file = name.rpartition("/")
+                if table and _DAY_FILE.fullmatch(file):
+                    self.by_day.setdefault(table, {}).setdefault(date.fromisoformat(file[:10]), []).append(folder.path / name)
+                elif match := _WHOLE_FILE.fullmatch(name):
+                    self.whole.setdefault(match[1], []).append(folder.path / name)
 
     def of(self, table: str, days: Iterable[date] | None = None, horizon: date | None = None) -> list[Path]:
         """The files of a table; of one that is kept by day those of some days, or of all from the horizon on."""
@@ -124,16 +126,20 @@ def raw_files(
     table: str, files: RawFiles, days: Sequence[date] | None = None, horizon: date | None = None
 ) -> tuple[list[Path], str | None]:
     """The files that the rows of a raw table are in, and the condition on them, if any. See raw_rows()."""
+    conditions = []
+    if files.hidden:
+        by = "retired_by_delivery_seq" if table.startswith("retired_") else "delivery_seq"
+        conditions.append(f"{by} not in ({', '.join(map(str, files.hidden))})")
     if table.startswith("retired_") and files.gaps:  # who lost a conflict may have been dropped since
-        return files.of(table), f"delivery_seq not in ({', '.join(map(str, files.gaps))})"
+        conditions.append(f"delivery_seq not in ({', '.join(map(str, files.gaps))})")
     if table not in MEASURED or days is None:
-        return files.of(table, None, horizon), None
+        return files.of(table, None, horizon), " and ".join(conditions) or None
     spans = _spans(days, looks_back=table == LOOKS_BACK)
     shown = {day for begin, end in spans for day in (begin.date(), end.date())} | set(days)
     # a stretch of days is one range: DuckDB skips row groups by one comparison, not by one of many
     at = MEASURED[table]
     ranges = (f"({at} >= timestamp '{begin.isoformat(' ')}' and {at} <= timestamp '{end.isoformat(' ')}')" for begin, end in spans)
-    return files.of(table, shown), " or ".join(ranges)
+    return files.of(table, shown), " and ".join([f"({' or '.join(ranges)})", *conditions])
 
 
 def _spans(days: Iterable[date], *, looks_back: bool) -> list[tuple[datetime, datetime]]:

@@ -10,6 +10,7 @@ import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -23,6 +24,7 @@ from ingest.contract.values import DEFAULT_MIN_COVERAGE, DRIVE_KINDS, utc_now
 from ingest.raw.arrivals import Arrivals
 from ingest.raw.closing import close, rejected_records
 from ingest.raw.landing import Gate, Landing
+from ingest.raw.packing import pack
 from ingest.raw.quarantine import DROPPED, RELEASED, GateReport, Held, decide, find_held, find_landed, hold, put_back, set_aside, withheld
 from ingest.raw.staging import StagedDelivery, ingest_lock
 from ingest.raw.store import Delivery, drive_hour_files, list_deliveries, pruned_before
@@ -242,8 +244,7 @@ def _judged_against_it(warehouse: Path, delivery: Delivery) -> list[int]:
     """The later deliveries of its source, or where it names drives and RAID groups itself, of all such sources."""
 
     def judged_with(each: Delivery) -> str:
-        source = str(each.record()["source"])
-        return "" if source in SELF_NAMED_SOURCES else source
+        return "" if each.source in SELF_NAMED_SOURCES else each.source
 
     later = (each for each in list_deliveries(warehouse) if each.seq > delivery.seq)
     return [each.seq for each in later if judged_with(each) == judged_with(delivery)]
@@ -261,7 +262,7 @@ def _land(
         files, notes = find(staged.scratch)
         source, source_options = options["source"], options.get("source_options", {})
         held_back = partial(withheld, warehouse, source) if gate is not None and not is_release else None
-        arrivals = Arrivals(files, source, staged.deliveries, source_options, SOURCES[source].identity, held_back, progress)
+        arrivals = Arrivals(files, source, staged.folders, source_options, SOURCES[source].identity, held_back, progress)
         landing = Landing(source, staged, options["kind"], options["min_coverage"], arrivals, progress, source_options)
         if gate is not None:
             landing.on_new = gate.prepare
@@ -282,7 +283,10 @@ def _land(
         stored = close(landing)
         progress("commit", 0, 1)
         took = {"committed_at": utc_now().isoformat(), "ingest_seconds": round(time.monotonic() - started, 3)}
-        summary.delivery_seq = staged.commit({**options, **took, "rows": stored}).seq
+        committed = staged.commit({**options, **took, "rows": stored})
+        summary.delivery_seq = committed.seq
+        with suppress(OSError, MemoryError, ValueError, LookupError, pl.exceptions.PolarsError):  # it has landed; the next ingest packs
+            pack(warehouse, [*staged.folders, committed])
         progress("commit", 1, 1)
         summary.rejected = rejected_records(landing, SHOWN_REJECTIONS).to_dicts()
         return summary
@@ -315,13 +319,13 @@ def refuse_pruned(landing: Landing, before: datetime | None) -> None:
 
 def _judged_against(staged: StagedDelivery) -> Iterator[Path]:
     """The files of earlier deliveries that one in the making is judged against."""
-    for delivery in staged.deliveries:
-        yield from sorted(delivery.path.glob("*.parquet"))
+    for folder in staged.folders:
+        yield from sorted(folder.path.glob("*.parquet"))
     if staged.parts:
         first, last = min(part.first_hour for part in staged.parts), max(part.last_hour for part in staged.parts)
-        for delivery in staged.deliveries:
-            if delivery.overlaps(first, last):
-                yield from drive_hour_files(delivery, first, last)
+        for folder in staged.folders:
+            if folder.overlaps(first, last):
+                yield from drive_hour_files(folder, first, last)
 
 
 def _quarantine(warehouse: Path, landing: Landing, files: list[SourceFile], report: GateReport, options: dict[str, Any]) -> Held:

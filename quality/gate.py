@@ -64,7 +64,7 @@ class Gate:
     def check(self, landing: Landing) -> GateReport:
         """Look at all that was read, and take back the rows that break a rule."""
         now, self._source = self.now or utc_now(), landing.source
-        history = History(landing.staged.deliveries, landing.source)
+        history = History(landing.staged.folders, landing.source)
         report = Report(now)
         for table in ("drives", "drive_aliases", "labels", "drive_probes", "drive_events"):
             rows = landing.records(table)

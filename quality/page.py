@@ -11,8 +11,9 @@ import jinja2
 
 from ingest.contract.values import utc_now
 from ingest.raw.durable import replace_file
+from ingest.raw.packing import gates_backwards
 from ingest.raw.quarantine import list_quarantine
-from ingest.raw.store import list_deliveries
+from ingest.raw.store import list_folders
 from ingest.reading.text import in_order
 
 
@@ -51,14 +52,10 @@ def _looked_at(warehouse: Path, day: date) -> list[dict[str, Any]]:
             names = [entry["file"] for entry in held.files]
             found.append({**_gate_fields(gate), "title": f"Quarantine {held.number}", "source": held.record["source"], "names": names,
                           "reasons": held.reasons, "decision": held.decision})  # fmt: skip
-    for delivery in reversed(list_deliveries(warehouse)):
-        path = delivery.path / "gate.json"
-        if not path.exists():
-            continue
-        gate = json.loads(path.read_text(encoding="utf-8"))
+    for seq, *texts in (each for folder in reversed(list_folders(warehouse)) for each in gates_backwards(folder)):
+        gate, record = map(json.loads, texts)
         if _day(gate) == day:
-            record = delivery.record()
-            found.append({**_gate_fields(gate), "title": f"Delivery {delivery.seq}", "source": record["source"], "names": record["paths"],
+            found.append({**_gate_fields(gate), "title": f"Delivery {seq}", "source": record["source"], "names": record["paths"],
                           "reasons": [], "decision": record.get("released")})  # fmt: skip
         elif _day(gate) < day:
             break  # deliveries are numbered in the order they came

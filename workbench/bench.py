@@ -26,6 +26,7 @@ from workbench.parts import PAPER_DAYS, Section, Setting
 from workbench.parts.check import bench_check
 from workbench.parts.day import bench_day
 from workbench.parts.decisions import bench_decisions
+from workbench.parts.deliveries import bench_deliveries
 from workbench.parts.hour import bench_hour
 from workbench.parts.month import bench_month
 from workbench.parts.questions import bench_commands
@@ -43,6 +44,7 @@ PARTS: dict[str, Callable[[Setting], list[Section]]] = {
     "check": bench_check,
     "report": bench_report,
     "decisions": bench_decisions,
+    "deliveries": bench_deliveries,
     **{name: part for project in projects() for name, part in project.benches().items()},
     "spark": bench_spark,
 }

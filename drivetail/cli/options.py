@@ -16,7 +16,7 @@ from click.core import ParameterSource
 from drivetail.console import ingest_table, progress, say, say_line, visible
 from engine.warehouse import Warehouse
 from ingest.contract.values import utc
-from ingest.raw.store import list_deliveries
+from ingest.raw.store import find_delivery, list_folders
 from report.words import counted_noun, human, to_minute
 
 if TYPE_CHECKING:
@@ -216,8 +216,8 @@ def say_ingested(warehouse: Warehouse, summary: IngestSummary, *days: date, is_g
         + ("" if summary.delivery_seq else "; nothing new, so nothing changed")
     )
     # a row may be a reading, of which many make an hour
-    landed = [delivery for delivery in list_deliveries(warehouse.root) if delivery.seq == summary.delivery_seq and delivery.first_hour]
-    for delivery in landed:
+    delivery = find_delivery(list_folders(warehouse.root), summary.delivery_seq) if summary.delivery_seq else None
+    if delivery is not None and delivery.first_hour:
         hours = human(delivery.record()["rows"]["drive_hours"])
         say(f"They hold {hours} drive-hours, {to_minute(delivery.first_hour)} to {to_minute(delivery.last_hour)} UTC")
     if is_gated:

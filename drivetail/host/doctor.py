@@ -17,8 +17,9 @@ from drivetail.console import table
 from engine.read import Row
 from engine.thresholds import variables
 from engine.warehouse import Warehouse
-from ingest import IngestError, IngestSummary, calls_of, drive_hour_files, ingest, list_deliveries, table_files
+from ingest import IngestError, IngestSummary, calls_of, drive_hour_files, ingest, table_files
 from ingest.contract.findings import MISSING, OK, WEAK, Finding, Inventory, group_findings, kind_finding
+from ingest.raw.store import list_folders
 from ingest.sources.prometheus import selection_of
 from ingest.sources.prometheus.doctor import diagnose
 
@@ -75,10 +76,10 @@ def inventory_of(warehouse: Warehouse) -> Inventory:
     """The last records that have landed; of two sources the one that was taken in last."""
     if not warehouse.raw.exists():
         return Inventory()
-    deliveries = list_deliveries(warehouse.root)
+    folders = list_folders(warehouse.root)
 
     def rows(table: str, *columns: str) -> list[dict[str, Any]]:
-        files = [pl.read_parquet(path) for path in table_files(deliveries, table)]
+        files = [pl.read_parquet(path) for path in table_files(folders, table)]
         rows = pl.concat([*files, pl.DataFrame(schema=dict.fromkeys(columns, pl.Null))], how="diagonal_relaxed")
         return rows.select(columns).to_dicts()
 
@@ -137,15 +138,15 @@ def _files(summary: IngestSummary) -> list[Finding]:
 
 
 def _drives(warehouse: Path, inventory: Inventory) -> list[Finding]:
-    deliveries = list_deliveries(warehouse)
-    files = [path for delivery in deliveries for path in drive_hour_files(delivery)]
+    folders = list_folders(warehouse)
+    files = [path for folder in folders for path in drive_hour_files(folder)]
     if not files:
-        by_day = {kind for kind in KINDS for delivery in deliveries if drive_hour_files(delivery, record_kind=kind)}
-        kinds = [words for kind, words in KINDS.items() if kind in by_day or table_files(deliveries, kind)]
+        by_day = {kind for kind in KINDS for folder in folders if drive_hour_files(folder, record_kind=kind)}
+        kinds = [words for kind, words in KINDS.items() if kind in by_day or table_files(folders, kind)]
         if not kinds:
             return [Finding("drive-hours", MISSING, "none, and nothing else that could be stored")]
         none = Finding("drive-hours", WEAK, f"none; it has only {', '.join(kinds)}", "ingest a source of latencies too")
-        files = table_files(deliveries, "drives")
+        files = table_files(folders, "drives")
         # without drive-hours nothing is compared: peers may be in another file
         return [none, *(replace(one, state=WEAK if one.state == MISSING else one.state) for one in _placed(files, inventory))]
     return _placed(files, inventory)

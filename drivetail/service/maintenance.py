@@ -24,7 +24,8 @@ from engine.publish import clean_up, current_publication
 from engine.read import QueryError, fetch, open_published, own_file, publication_of
 from engine.retention import PRUNED_MODEL
 from engine.warehouse import PROJECT, Warehouse, quoted
-from ingest.raw.store import drive_hour_files, list_deliveries, table_files
+from ingest.raw.packing import write_pack
+from ingest.raw.store import PACKED, drive_hour_files, folder_name, list_folders, table_files
 from report.words import counted_noun, human
 
 COMPARED = (
@@ -138,7 +139,7 @@ def _summed(columns: Iterable[str]) -> str:
 def _unequal_days(build: Build) -> tuple[list[str], int, int]:
     """A sentence for each day of which raw says something else than the store; how many drive-hours and days were compared."""
     executor, summed = build.executor, _summed(COMPARED)
-    days = set(landed_days(build.deliveries, build.horizon)) | {
+    days = set(landed_days(build.folders, build.horizon)) | {
         day
         for (day,) in build.connection.execute("select distinct day_utc from plan.files where model = ?", [PRUNED_MODEL]).fetchall()
         if build.horizon is None or day >= build.horizon
@@ -157,7 +158,7 @@ def _unequal_days(build: Build) -> tuple[list[str], int, int]:
         from measured full outer join stored on measured.day_utc = stored.day_utc order by all
     """
     found, rows = [], 0
-    for batch in batches(build.deliveries, days):
+    for batch in batches(build.folders, days):
         executor.show_raw(build.files, batch)
         with executor.computing(nodes, batch):
             executor.compute(nodes, batch, build.name)
@@ -250,14 +251,19 @@ def _link_day(warehouse: Warehouse, scratch: Warehouse, day: date, last_seq: int
     scratch.create()
     first = datetime.combine(day, time()) - timedelta(days=1)
     last = first + timedelta(hours=47)
-    for delivery in list_deliveries(warehouse.root):
-        if delivery.seq > last_seq:
+    for folder in list_folders(warehouse.root):
+        published = {number for number in folder.numbers() if number <= last_seq}
+        if not published:
             continue
-        files = drive_hour_files(delivery, first, last)
-        tables = [path for table in LINKED for path in table_files([delivery], table)]
-        folder = scratch.raw / "deliveries" / (delivery.path.name if files else f"{delivery.seq:06d}.no-hours")
+        if len(published) < len(list(folder.numbers())):  # some of the pack have landed since
+            other = Warehouse(scratch.root / "published")
+            folder = write_pack(other.root, [folder], folder.level, published)
+        files = drive_hour_files(folder, first, last)
+        tables = [path for table in (*LINKED, PACKED.removesuffix(".parquet")) for path in table_files([folder], table)]
+        hours = (folder.first_hour, folder.last_hour) if files else ()
+        name = folder_name(folder.seq, folder.last_seq, hours, folder.level, has_gaps=folder.has_gaps)
         for path in (*files, *tables):
-            link = folder / path.relative_to(delivery.path)
+            link = scratch.raw / "deliveries" / name / path.relative_to(folder.path)
             link.parent.mkdir(parents=True, exist_ok=True)
             link.symlink_to(path)
 

@@ -22,7 +22,7 @@ from drivetail.ask.status.content import HOUR
 from drivetail.tell.alerts import open_alerts
 from engine.read import QueryError, Row, fetch, publication_of
 from engine.warehouse import Warehouse
-from ingest.raw.store import list_deliveries
+from ingest.raw.store import list_folders
 
 ROWS = {
     "delivered": (CounterMetricFamily, "Rows that were delivered."),
@@ -147,9 +147,10 @@ def _of_freshness(status: Status) -> Iterator[Metric]:
 
 def _of_durations(warehouse: Warehouse, status: Status) -> Iterator[Metric]:
     """How long the last ingest and the last build took, by their own records; one made by an earlier release says nothing."""
-    deliveries = list_deliveries(warehouse.root)
-    if deliveries:
-        seconds = _record(deliveries[-1].path / "delivery.json").get("ingest_seconds")
+    folders = list_folders(warehouse.root)
+    if folders:
+        last = folders[-1].deliveries()[-1]
+        seconds = (last.record() if last.said else _record(last.path / "delivery.json")).get("ingest_seconds")
         yield from _gauge("ingest_duration_seconds", "How long the ingest of the last delivery took.", seconds)
     if status.publication["state"] == "published":
         record = _record(warehouse.publications / f"{status.publication['publication_id']}.json")

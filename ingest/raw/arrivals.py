@@ -8,10 +8,13 @@ from typing import Any
 
 import polars as pl
 
+from ingest.contract.errors import UnreadableFile
 from ingest.contract.fleet import INGESTED_FILES
+from ingest.raw.packing import may_hold
 from ingest.raw.quarantine import DROPPED, Held
-from ingest.raw.store import Delivery
+from ingest.raw.store import Folder, find_delivery, table_files
 from ingest.reading.files import ALREADY_LANDED, LANDED, QUARANTINED, UNREADABLE, SourceFile, is_of_machine, sha256_of
+from ingest.reading.limits import require_bytes
 from ingest.reading.text import one_line
 
 
@@ -24,7 +27,7 @@ class Arrivals:
         self,
         files: Sequence[SourceFile],
         source: str,
-        deliveries: Sequence[Delivery],
+        folders: Sequence[Folder],
         options: Mapping[str, Any],
         identity: Callable[[SourceFile], str],
         withheld: Callable[[dict[str, str]], dict[str, Held]] | None,
@@ -42,18 +45,22 @@ class Arrivals:
         self._by_hash: dict[str, list[tuple[str, str, str | None]]] = {}
         for number, file in enumerate(files):
             try:
-                self.sha256[file.file] = "" if file.is_outside or file.may_pass else sha256_of(file.path)
-            except OSError as error:
                 self.sha256[file.file] = ""
+                if not (file.is_outside or file.may_pass):
+                    require_bytes(file.path)
+                    self.sha256[file.file] = sha256_of(file.path)
+            except UnreadableFile as error:
+                self._closed[file.file] = str(error)
+            except OSError as error:
                 self._closed[file.file] = f"the file cannot be opened: {error.strerror or one_line(error)}"
                 if is_of_machine(error):
                     self.may_pass.add(file.file)
             on_progress("hash", number + 1, len(files))
-        known = known_files(deliveries, source, set(self.sha256.values()))
+        known = known_files(folders, source, set(self.sha256.values()))
         # what was refused under other options may be read under these: its message says which to give
         refused = pl.col("status") == UNREADABLE
         seqs = set(known.filter(refused)["delivery_seq"])
-        asked = {each.seq: each.record().get("source_options", {}) for each in deliveries if each.seq in seqs}
+        asked = {each.seq: each.record().get("source_options", {}) for seq in seqs if (each := find_delivery(folders, seq))}
         here = json.loads(json.dumps(options))  # as a record of a delivery has them
         other = [seq for seq, options in asked.items() if options != here]
         known = known.filter(~(refused & pl.col("delivery_seq").is_in(other))).sort(refused, maintain_order=True)
@@ -88,11 +95,12 @@ class Arrivals:
         return list({held.number: held for held in self._withheld.values() if held.decision is None}.values())
 
 
-def known_files(deliveries: Iterable[Delivery], source: str, hashes: Iterable[str]) -> pl.DataFrame:
+def known_files(folders: Iterable[Folder], source: str, hashes: Iterable[str]) -> pl.DataFrame:
     """Records of earlier deliveries of `source` on files of these SHA-256: columns of `ingested_files`."""
-    paths = [delivery.path / "ingested_files.parquet" for delivery in deliveries]
+    wanted = pl.Series(list(hashes), dtype=pl.String())
+    paths = table_files((folder for folder in folders if may_hold(folder, wanted)), "ingested_files")
     if not paths:
         return pl.DataFrame(schema=INGESTED_FILES)
-    wanted = pl.Series(list(hashes), dtype=pl.String())
     scan = pl.scan_parquet(paths, glob=False)
-    return scan.filter((pl.col("source") == source) & pl.col("sha256").is_in(wanted.implode())).collect()
+    known = scan.filter((pl.col("source") == source) & pl.col("sha256").is_in(wanted.implode())).collect()
+    return known.sort("delivery_seq", maintain_order=True)

@@ -21,7 +21,7 @@ from ingest.contract.values import TIMED
 from ingest.raw.staging import Part, hour_of, key_hashes, parquet_options
 from ingest.reading.batches import Batch
 from ingest.reading.limits import LEAST_ROW_BYTES, unpacked_limit
-from ingest.reading.readers import CHUNK_ROWS, RawChunk, contract_columns
+from ingest.reading.readers import CHUNK_ROWS, RawChunk, contract_columns, refuse_encrypted
 from ingest.reading.thrift import Struct, read_struct, write_struct
 
 LEAST_GROUP_ROWS = 50_000
@@ -75,6 +75,7 @@ class Copying:
 
     def _promises(self, delivered: Path) -> bool:
         """Whether a footer promises columns of the contract alone, in row groups and encodings such as raw has."""
+        refuse_encrypted(delivered)
         metadata = pq.read_metadata(delivered)
         names = [metadata.schema.column(number).path for number in range(metadata.num_columns)]
         contract_columns(names, LAYOUT[self.record_kind], [])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
@@ -46,6 +47,13 @@ def replace_file(path: Path, content: str | bytes) -> Path:
     finally:
         draft.unlink(missing_ok=True)
     return path
+
+
+def remove_folder(folder: Path, staging: Path) -> None:
+    """Remove a folder: it is there whole, or not at all. staging: where the next ingest removes what a kill leaves."""
+    gone = staging / f"{os.getpid()}-{secrets.token_hex(4)}.gone"
+    os.rename(folder, gone)
+    gone.unlink() if gone.is_symlink() else shutil.rmtree(gone, ignore_errors=True)
 
 
 def left_by_killed_calls(out: Path, what: str) -> list[Path]:

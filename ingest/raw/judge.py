@@ -78,7 +78,7 @@ def judge_table(staged: StagedDelivery, record_kind: str, incoming: pl.DataFrame
     contract = list(CONTRACT[record_kind])
     delivered = incoming.select(contract).hash_rows()
     key = list(key_of(record_kind, incoming.columns))
-    of_source = [path for path in table_files(staged.deliveries, record_kind) if source_of(path) == staged.source]
+    of_source = [path for path in table_files(staged.folders, record_kind) if source_of(path) == staged.source]
     for paths in _file_batches(of_source):
         # one scan over many small files: opening them one by one takes longer than reading them
         keys = pl.scan_parquet(paths, glob=False).select(*key, *(["source"] if staged.source else [])).collect()
@@ -278,8 +278,8 @@ def scan_stored(path: Path, record_kind: str) -> pl.LazyFrame:
 def stored_files(staged: StagedDelivery, record_kind: str, first: datetime, last: datetime) -> list[Path]:
     """Stored files of a TIMED kind, of the delivery's own source, that may hold an hour of the closed range [first, last]."""
     # the hours of a delivery are those of its drive-hours; samples may come without any
-    near = [delivery for delivery in staged.deliveries if record_kind != "drive_hours" or delivery.overlaps(first, last)]
-    return [path for delivery in near for path in drive_hour_files(delivery, first, last, record_kind) if source_of(path) == staged.source]
+    near = [folder for folder in staged.folders if record_kind != "drive_hours" or folder.overlaps(first, last)]
+    return [path for folder in near for path in drive_hour_files(folder, first, last, record_kind) if source_of(path) == staged.source]
 
 
 def _repeated(ordered: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -24,7 +24,7 @@ from typing import Any
 from ingest.contract.errors import GateError
 from ingest.contract.values import utc_now
 from ingest.raw.durable import put_folder, replace_file, sync
-from ingest.raw.store import Delivery, list_deliveries, raw_root
+from ingest.raw.store import Delivery, find_delivery, list_folders, raw_root
 from ingest.reading.files import SourceFile, sha256_of
 
 RELEASED, DROPPED = "released", "dropped"
@@ -180,18 +180,24 @@ def decide(held: Held, decision: str, by: str, note: str, **facts: Any) -> Held:
 def find_landed(warehouse: Path, number: int) -> tuple[Delivery, dict[str, Any] | None]:
     """A delivery that has landed, by number, and who dropped it since, when and why; null where nobody did. Raises: GateError."""
     for place in ("deliveries", "dropped"):
-        for each in list_deliveries(warehouse, place=place):
-            if each.seq == number:
-                return each, _load(each.path / "dropped.json") if place == "dropped" else None
+        each = find_delivery(list_folders(warehouse, place=place), number)
+        if each is not None:
+            return each, _load(each.path / "dropped.json") if place == "dropped" else None
     raise GateError(f"no delivery {number} has landed in {warehouse}; marts.ingested_files has their numbers")
 
 
 def set_aside(warehouse: Path, delivery: Delivery, by: str, note: str) -> None:
     """Take a landed delivery out of raw, by one rename. Call it inside `ingest_lock`."""
-    last = list_deliveries(warehouse)[-1].seq
+    last = max(each.last_seq for each in list_folders(warehouse))
     content = {"by": by, "at": utc_now().isoformat(), "note": note, "last_delivery_seq": last}
+    text = json.dumps(content, indent=2) + "\n"
+    if delivery.said:
+        from ingest.raw.packing import take_out  # here: who lists what is held needs no reader of Parquet
+
+        take_out(warehouse, delivery, {"dropped.json": text})
+        return
     # beside what counts it says nothing
-    replace_file(delivery.path / "dropped.json", json.dumps(content, indent=2) + "\n")
+    replace_file(delivery.path / "dropped.json", text)
     _move(delivery, raw_root(warehouse) / "dropped")
 
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from ingest.contract.fleet import key_of
 from ingest.contract.values import RAW_KINDS, TIMED
 from ingest.raw.durable import put_folder
-from ingest.raw.store import Delivery, list_deliveries, next_number, raw_root, require_plain_path
+from ingest.raw.store import Folder, folder_name, list_folders, next_number, raw_root, require_plain_path
 from ingest.reading.readers import CHUNK_ROWS
 
 ROW_GROUP_ROWS = 250_000
@@ -82,8 +82,8 @@ class StagedDelivery:
         self.source = source
         self._suffix = f".{source}.parquet" if source else ".parquet"
         clear_staging(self.root)
-        self.deliveries = list_deliveries(warehouse)
-        self.seq = next_number(warehouse)
+        self.folders = list_folders(warehouse)
+        self.seq = next_number(warehouse, self.folders)
         name = f"{os.getpid()}-{secrets.token_hex(4)}"
         self.path = self.root / ".staging" / name
         self.scratch = self.root / ".staging" / f"{name}.scratch"
@@ -192,13 +192,11 @@ class StagedDelivery:
         """Write a file of the delivery's folder that says something of it."""
         (self.path / name).write_text(json.dumps(content, indent=2, default=str) + "\n", encoding="utf-8")
 
-    def commit(self, description: Mapping[str, Any]) -> Delivery:
+    def commit(self, description: Mapping[str, Any]) -> Folder:
         """Describe, sync and publish the delivery by one rename; after it returns, the delivery survives a power cut."""
         first = min((part.first_hour for part in self.parts), default=None)
         last = max((part.last_hour for part in self.parts), default=None)
-        # strftime does not pad a year below 1000
-        hours = "no-hours" if first is None or last is None else f"{first.isoformat()[:13]}.{last.isoformat()[:13]}"
-        target = self.root / "deliveries" / f"{self.seq:06d}.{hours}"
+        target = self.root / "deliveries" / folder_name(self.seq, self.seq, (first, last))
         self.write_json("delivery.json", {"delivery_seq": self.seq, **description})
         for record_kind in TIMED:
             folder = self.path / record_kind
@@ -206,7 +204,7 @@ class StagedDelivery:
                 folder.rmdir()
         put_folder(self.path, target)
         shutil.rmtree(self.scratch, ignore_errors=True)
-        return Delivery(self.seq, first, last, target)
+        return Folder(self.seq, first, last, target, self.seq)
 
 
 def hour_of(instant: datetime) -> datetime:
@@ -219,13 +217,13 @@ def _record_number(ids: pl.DataFrame) -> NDArray[np.int64]:
     return ids.select(pl.col("file_no") * (1 << 40) + pl.col("row_no")).to_series().to_numpy()
 
 
-def write_parquet(rows: pl.DataFrame, path: Path) -> None:
+def write_parquet(rows: pl.DataFrame, path: Path, group_rows: int = ROW_GROUP_ROWS) -> None:
     """Write rows as Parquet (zstd): fast to write, and row groups small enough to skip hours by their statistics.
 
     Raises: OSError whatever Arrow calls it; nothing is wrong with the file that the rows were read from.
     """
     try:
-        pq.write_table(rows.to_arrow(), path, row_group_size=ROW_GROUP_ROWS, **parquet_options(rows.schema))
+        pq.write_table(rows.to_arrow(), path, row_group_size=group_rows, **parquet_options(rows.schema))
     except pa.ArrowException as error:
         raise OSError(str(error)) from error
 

@@ -6,6 +6,8 @@ import os
 import re
 from pathlib import Path
 
+from ingest.contract.errors import UnreadableFile
+
 # Telemetry compresses by 5 to 30. More than this many times a file's size is taken for a bomb; small ones may unpack to the floor.
 MAX_EXPANSION = 200
 EXPANSION_FLOOR_BYTES = 256 << 20
@@ -41,6 +43,18 @@ def memory_limit_bytes() -> int:
 def unpacked_limit(path: Path) -> int:
     """Bytes that a file may unpack to."""
     return max(EXPANSION_FLOOR_BYTES, MAX_EXPANSION * path.stat().st_size)
+
+
+def require_bytes(path: Path) -> None:
+    """Check that a file is not nearly all holes, which read as zeros for as long as the sender likes. Raises: UnreadableFile."""
+    found = path.stat()
+    on_disk = found.st_blocks * 512
+    if found.st_size <= max(EXPANSION_FLOOR_BYTES, MAX_EXPANSION * on_disk):
+        return
+    with path.open("rb") as stream:  # some file systems count no blocks
+        is_holed = os.lseek(stream.fileno(), 0, os.SEEK_HOLE) < found.st_size
+    if is_holed:
+        raise UnreadableFile(f"of {found.st_size:,} bytes only {on_disk:,} are on the disk, the rest is a hole; deliver the whole file")
 
 
 def too_large(what: str, limit: int) -> str:

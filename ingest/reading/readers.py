@@ -33,6 +33,7 @@ from ingest.contract.errors import UnreadableFile
 from ingest.contract.fleet import TEXT, Layout
 from ingest.reading.limits import LEAST_ROW_BYTES, SUSPECT_EXPANSION, too_large, unpacked_limit
 from ingest.reading.text import one_line, utf8
+from ingest.reading.thrift import read_struct
 
 SUFFIXES = (".parquet", ".csv", ".csv.gz", ".csv.zst", ".ndjson", ".ndjson.gz", ".ndjson.zst")
 TABLE_NAME = r".*\.(parquet|(csv|ndjson)(\.gz|\.zst)?)"
@@ -48,6 +49,9 @@ SHOWN_VALUE_CHARS = 200
 LONGEST_QUOTED_LINES = 100
 MOST_DIGITS = 20
 UNITS = ("s", "ms", "us", "ns")
+FOOTER_TAIL_BYTES, LONGEST_FOOTER_BYTES = 8, 16 << 20
+# numbers of fields in a Parquet footer (parquet.thrift)
+_ROW_GROUPS, _COLUMNS, _COLUMN_METADATA, _CRYPTO_METADATA = 4, 1, 3, 8
 YEAR_0, YEAR_10000 = -719_528, 2_932_897
 """Their first days, counted from 1970-01-01."""
 NESTED, NOT_UTF8, UNCLOSED = "a nested value, expected one text or number", "not valid UTF-8", "a quote is not closed"
@@ -174,6 +178,7 @@ def _read_parquet(path: Path, layout: Layout, notes: list[str]) -> Iterator[RawC
         raise UnreadableFile(f"not a Parquet file: it starts with {head!r}, expected b'PAR1'")
     if tail != b"PAR1":
         raise UnreadableFile(f"the Parquet file is cut off: it ends with {tail!r}, expected the footer b'PAR1'")
+    refuse_encrypted(path)
     # times of Spark and Impala (INT96) would overflow in nanoseconds
     with pq.ParquetFile(path, pre_buffer=False, coerce_int96_timestamp_unit="us") as file:
         names = file.schema_arrow.names
@@ -187,6 +192,24 @@ def _read_parquet(path: Path, layout: Layout, notes: list[str]) -> Iterator[RawC
             batch for groups in _together(file) for batch in file.iter_batches(batch_size=CHUNK_ROWS, row_groups=groups, columns=wanted)
         )
         yield from _ahead(_chunks_of(batches))
+
+
+def refuse_encrypted(path: Path) -> None:
+    """Raises: UnreadableFile for a Parquet file of which a column is encrypted: Arrow would abort the process over it."""
+    with path.open("rb") as stream:
+        stream.seek(max(0, path.stat().st_size - FOOTER_TAIL_BYTES))
+        length = int.from_bytes(stream.read(4), "little")
+        if length > LONGEST_FOOTER_BYTES:
+            raise UnreadableFile(f"the Parquet file's footer has {length:,} bytes, more than {LONGEST_FOOTER_BYTES >> 20} MiB")
+        stream.seek(max(0, path.stat().st_size - FOOTER_TAIL_BYTES - length))
+        footer = stream.read(length)
+    try:
+        says = read_struct(footer)
+        columns = [column for group in says[_ROW_GROUPS][1][1] for column in group[_COLUMNS][1][1]]
+    except (ValueError, LookupError, TypeError, RecursionError):  # Arrow says what is wrong with it
+        return
+    if any(_CRYPTO_METADATA in column or _COLUMN_METADATA not in column for column in columns):
+        raise UnreadableFile("a column of the Parquet file is encrypted; deliver it without encryption")
 
 
 def _together(file: pq.ParquetFile) -> Iterator[list[int]]:

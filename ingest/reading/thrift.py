@@ -19,6 +19,8 @@ class _Reader:
 
     def take(self, count: int) -> bytes:
         self.at += count
+        if self.at > len(self.data):
+            raise IndexError("the bytes end within a value")
         return self.data[self.at - count : self.at]
 
     def varint(self) -> int:

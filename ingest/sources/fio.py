@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import polars as pl
 
 from ingest.contract.errors import UnreadableFile
-from ingest.raw.store import Delivery, drive_hour_files, table_files
+from ingest.raw.store import Folder, drive_hour_files, table_files
 from ingest.reading.batches import Batch, rejections
 from ingest.reading.devices import is_whole_drive
 from ingest.reading.files import FileResult, SourceFile, named
@@ -72,7 +72,7 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     disks = pl.concat([pl.DataFrame(schema=_DISK), *(rows.select(*_DISK) for rows in landing.read(files, _batches))])
     if not disks.height:
         return
-    placed, late = place(disks, landing.staged.deliveries)
+    placed, late = place(disks, landing.staged.folders)
     landing.turn_away(late)
     if not placed.height:
         return
@@ -256,7 +256,7 @@ def _shown(value: Any) -> str:
 # Runs in hours ----------------------------------------------------------------------------------------------------
 
 
-def place(disks: pl.DataFrame, deliveries: Collection[Delivery]) -> tuple[pl.DataFrame, pl.DataFrame]:
+def place(disks: pl.DataFrame, folders: Collection[Folder]) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Disks (columns of `_DISK`) with their `hour_utc`, and those that have no place any more, as `Landing.turn_away` takes them.
 
     A run is known by its array and the time it ended. The first run of an array takes the UTC hour it ended in, every
@@ -266,7 +266,7 @@ def place(disks: pl.DataFrame, deliveries: Collection[Delivery]) -> tuple[pl.Dat
     hours: dict[tuple[str, datetime], datetime] = {}
     last: dict[str, datetime] = {}
     next_hour: dict[str, datetime] = {}
-    for group, ended_at, hour in sorted(_landed_runs(disks["raid_group_id"].unique().to_list(), deliveries)):
+    for group, ended_at, hour in sorted(_landed_runs(disks["raid_group_id"].unique().to_list(), folders)):
         hours[group, ended_at] = hour
         last[group], next_hour[group] = ended_at, hour + HOUR
     for group, ended_at in disks.select("raid_group_id", "collected_at").unique().sort(pl.all()).iter_rows():
@@ -292,13 +292,13 @@ def place(disks: pl.DataFrame, deliveries: Collection[Delivery]) -> tuple[pl.Dat
     return placed.filter(pl.col("hour_utc").is_not_null()), late
 
 
-def _landed_runs(groups: list[str], deliveries: Collection[Delivery]) -> list[tuple[str, datetime, datetime]]:
+def _landed_runs(groups: list[str], folders: Collection[Folder]) -> list[tuple[str, datetime, datetime]]:
     """(raid_group_id, end, hour) of the runs of these arrays in earlier deliveries."""
-    paths = table_files(deliveries, "ingested_files")
+    paths = table_files(folders, "ingested_files")
     if not paths:
         return []
-    ours = pl.scan_parquet(paths, glob=False).filter(source="fio").select(pl.col("delivery_seq").unique()).collect().to_series().to_list()
-    files = [path for delivery in deliveries if delivery.seq in ours for path in drive_hour_files(delivery)]
+    ours = set(pl.scan_parquet(paths, glob=False).filter(source="fio").select("delivery_seq").collect().to_series())
+    files = [path for folder in folders if not ours.isdisjoint(folder.numbers()) for path in drive_hour_files(folder)]
     if not files:
         return []
     rows = pl.scan_parquet(files, glob=False).filter(pl.col("raid_group_id").is_in(groups))

@@ -11,13 +11,14 @@ from tempfile import TemporaryDirectory
 from engine.read import QueryError
 from engine.retention import read_past
 from engine.warehouse import Warehouse
+from ingest.raw.packing import link_folders
 from ingest.raw.register import Register
-from ingest.raw.store import Delivery, list_deliveries
+from ingest.raw.store import Delivery, list_deliveries, list_folders
 
 
 def landed_by(warehouse: Warehouse, instant: datetime) -> list[Delivery]:
     """The deliveries that had landed by an instant (UTC), the oldest first."""
-    return [each for each in list_deliveries(warehouse.root) if datetime.fromisoformat(each.record()["committed_at"]) <= instant]
+    return [each for each in list_deliveries(warehouse.root) if each.committed_at <= instant]
 
 
 @contextmanager
@@ -38,19 +39,17 @@ def built_as_known_at(warehouse: Warehouse, instant: datetime) -> Iterator[Wareh
         )
     landed = landed_by(warehouse, instant)
     if not landed:
-        came = [each.record()["committed_at"] for each in list_deliveries(warehouse.root)]
+        came = [each.committed_at for each in list_deliveries(warehouse.root)]
         raise QueryError(
             f"nothing had landed at {instant} UTC; "
-            + (f"the first delivery landed at {datetime.fromisoformat(min(came))} UTC" if came else "and nothing has landed since")
+            + (f"the first delivery landed at {min(came)} UTC" if came else "and nothing has landed since")
         )
     with TemporaryDirectory(prefix=".as-known-at-", dir=warehouse.root) as folder:
         then = Warehouse(Path(folder))
         then.create()
-        (then.raw / "deliveries").mkdir()
         if warehouse.settings.exists():
             then.settings.symlink_to(warehouse.settings)
-        for delivery in landed:
-            (then.raw / "deliveries" / delivery.path.name).symlink_to(delivery.path)
+        link_folders(list_folders(warehouse.root), then.root, {each.seq for each in landed})
         decided = [record for record in Register(warehouse.raw, "decisions").read() if datetime.fromisoformat(record["at"]) <= instant]
         Register(then.raw, "decisions").append(decided)
         build(then)

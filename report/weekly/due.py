@@ -8,7 +8,7 @@ from pathlib import Path
 
 from engine.read import is_each_day_due, publication_of
 from engine.warehouse import Warehouse
-from ingest.raw.store import list_deliveries
+from ingest.raw.store import list_folders
 from report.page.numbers import week_name
 from report.weekly.queries import fetch_publication, fetch_weeks
 
@@ -30,14 +30,19 @@ def due_weeks(warehouse: Warehouse) -> list[str]:
             return []
         published = publication["last_delivery_seq"]
         complete = [week["week_utc"] for week in fetch_weeks(connection) if week["is_complete"]]
-    deliveries = [each for each in list_deliveries(warehouse.root) if each.seq <= (published or 0)]
+    folders = list_folders(warehouse.root)
     due = []
     for monday in complete:
         name = week_name(monday)
         shown = _last_delivery(report_file(warehouse, name))
         # a RAID-hour is computed with the one before
         first, last = monday - timedelta(hours=1), monday + timedelta(days=7, hours=-1)
-        if shown is None or any(each.seq > shown and each.overlaps(first, last) for each in deliveries):
+        if shown is None or any(
+            shown < each.seq <= (published or 0) and each.overlaps(first, last)
+            for folder in folders
+            if folder.last_seq > shown and folder.overlaps(first, last)
+            for each in folder.deliveries()
+        ):
             due.append(name)
     return due
 

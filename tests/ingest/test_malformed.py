@@ -19,6 +19,8 @@ from click.testing import CliRunner
 
 from drivetail.cli import main
 from ingest import IngestError, ingest
+from ingest.raw import arrivals
+from ingest.reading.thrift import BINARY, LIST, STRUCT, read_struct, write_struct
 from ingest.sources import smartctl
 from tests.ingest.conftest import GOOD_ROW, HOURS_HEADER, Warehouse, counts, csv_text
 
@@ -266,6 +268,19 @@ def damaged_parquet() -> bytes:
     return parquet_bytes()[:8] + b"\xff" * 52 + parquet_bytes()[60:]
 
 
+def encrypted_parquet() -> bytes:
+    """A plain footer that says that its first column is encrypted: Arrow aborts over it."""
+    data = parquet_bytes()
+    end = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    footer = read_struct(data[end:])
+    column = footer[4][1][1][0][1][1][1][0]
+    del column[3]
+    column[8] = STRUCT, {2: (STRUCT, {1: (LIST, (BINARY, [b"drive_id"]))})}
+    column[9] = BINARY, b"secret"
+    written = write_struct(footer)
+    return data[:end] + written + len(written).to_bytes(4, "little") + b"PAR1"
+
+
 TWICE = parquet_of(pa.table([pa.array(["a"])] * 3, names=["drive_id", "raid_group_id", "drive_id"]))
 
 
@@ -275,7 +290,8 @@ UNREADABLE: dict[str, tuple[str, bytes, str]] = {
     "blank lines only": ("drives.csv", b"\n\n\n", "blank lines"),
     "truncated Parquet": ("drives.parquet", parquet_bytes()[:-30], "cut off"),
     "not Parquet": ("drives.parquet", b"drive_id,raid_group_id\nd1,g1\n", "not a Parquet file"),
-    "Parquet with a broken footer": ("drives.parquet", b"PAR1" + b"\xff" * 60 + b"PAR1", "parquet"),
+    "Parquet with a broken footer": ("drives.parquet", b"PAR1" + b"\xff" * 60 + b"PAR1", "the Parquet file's footer has"),
+    "Parquet with an encrypted column": ("drives.parquet", encrypted_parquet(), "a column of the Parquet file is encrypted"),
     "Parquet called CSV": ("drives.csv", parquet_bytes(), "binary data"),
     "Parquet with a column twice": ("drives.parquet", TWICE, "appears twice"),
     "Parquet damaged in the middle": ("drives.parquet", damaged_parquet(), ""),
@@ -309,6 +325,17 @@ def test_an_unreadable_file_is_named_and_the_others_are_taken(case: str, warehou
     again = warehouse.land("bundle", folder)
     assert again.delivery_seq is None and [file.note for file in again.unreadable] == [bad.note]
     assert warehouse.table("ingested_files").filter(pl.col("status") == "unreadable").height == 1
+
+
+@pytest.mark.parametrize("name", ["drives.parquet", "drives.csv"])
+def test_a_file_of_holes_is_refused_without_reading_it(name: str, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = warehouse.put({name: b"", "drive_hours.csv": csv_text(GOOD_ROW)})
+    with (folder / name).open("wb") as file:
+        file.truncate(10 << 30)
+    monkeypatch.setattr(arrivals, "sha256_of", lambda path: "" if path.stat().st_size < 1 << 30 else pytest.fail("it is read"))
+    (bad,) = warehouse.land("bundle", folder).unreadable
+    assert bad.note is not None and "of 10,737,418,240 bytes only 0 are on the disk" in bad.note
+    assert warehouse.live()["drive_id"].to_list() == ["d1"]
 
 
 def test_bom_crlf_blanks_and_capitals_in_the_header(warehouse: Warehouse) -> None:

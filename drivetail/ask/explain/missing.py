@@ -11,7 +11,7 @@ from drivetail.ask.explain.text import num, when
 from drivetail.console import block, table_with_files
 from engine.read import Row, fetch
 from engine.warehouse import Warehouse
-from ingest.raw.store import list_deliveries
+from ingest.raw.store import deliveries_but, list_folders
 
 
 def missing_blocks(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, drive: str, at: datetime) -> list[str]:
@@ -56,7 +56,7 @@ def missing_blocks(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, 
         entries.append(("unplugged", f"{when(episode['unplugged_at'])} to {replugged}"))
     entries += [(f"hour {side}", when(near[side]) if near[side] else "none") for side in ("before", "after")]
     built = {row[0] for row in connection.execute("select distinct delivery_seq from raw.ingested_files").fetchall()}
-    waiting = [delivery for delivery in list_deliveries(warehouse.root) if delivery.seq not in built and delivery.overlaps(at, at)]
+    waiting = [each for each in deliveries_but(list_folders(warehouse.root), built) if each.overlaps(at, at)]
     if waiting:
         entries.append(("not yet built", f"{len(waiting)} deliveries that hold this hour; run `drivetail build`"))
     nearest = near["before"] or near["after"]

@@ -11,7 +11,7 @@ import duckdb
 
 from drivetail.ask.status.collect_published import collect_published
 from drivetail.ask.status.collect_quarantine import collect_quarantined
-from drivetail.ask.status.collect_raw import collect_landed, collect_turned_away, collect_unbuilt
+from drivetail.ask.status.collect_raw import DELIVERIES, collect_landed, collect_turned_away, collect_unbuilt
 from drivetail.ask.status.content import Status
 from drivetail.ask.status.problems import find_problems
 from engine.compiled import models_of
@@ -21,7 +21,7 @@ from engine.retention import read_past
 from engine.sources import RawFiles, landed_rows, show_sources
 from engine.warehouse import Warehouse
 from ingest.raw.register import Register
-from ingest.raw.store import list_deliveries
+from ingest.raw.store import deliveries_but, digests, list_folders
 
 
 def collect_status(warehouse: Warehouse, now: datetime | None = None) -> Status:
@@ -34,20 +34,22 @@ def collect_status(warehouse: Warehouse, now: datetime | None = None) -> Status:
     last = current_publication(warehouse)
     known = {} if last is None else published_deliveries(warehouse, last.publication_id)
     # after it: what lands and is built meanwhile is not lost
-    deliveries = list_deliveries(warehouse.root)
+    folders = list_folders(warehouse.root)
+    landed = digests(folders)
     collect_quarantined(status, warehouse)
     _collect_machine(status, warehouse)
-    built = collect_published(status, warehouse, deliveries, known)
+    built = collect_published(status, warehouse, landed, known)
     try:
         with duckdb.connect() as raw:
             raw.execute("create schema raw")
-            show_sources(raw, landed_rows(models_of().sources, RawFiles(deliveries), warehouse.raw))
+            show_sources(raw, landed_rows(models_of().sources, RawFiles(folders), warehouse.raw))
             # asked often, and as many files as there are deliveries
             raw.execute("create temp table landed_files as select * from raw.ingested_files")
-            collect_landed(status, raw, deliveries, read_past(warehouse))
-            collect_unbuilt(status, raw, deliveries, built)
+            raw.execute(f"create temp table deliveries as {DELIVERIES}")
+            collect_landed(status, raw, folders, len(landed), read_past(warehouse))
+            collect_unbuilt(status, raw, list(deliveries_but(folders, built or ())))
             collect_turned_away(status, raw, Register(warehouse.raw, "inbox").read(skips_damaged=True))
-            status.problems = list(find_problems(status, raw, deliveries, built))
+            status.problems = list(find_problems(status, raw, folders, built))
     except duckdb.Error as error:
         raise QueryError(f"{warehouse.raw}: cannot be read ({first_line(error)}); raw files never change, restore the one named") from error
     return status

@@ -8,7 +8,7 @@ from drivetail.ask.status.content import HOUR, Status, in_hours, listing
 from drivetail.ask.status.listings import LAGGING, LISTINGS, SILENT_HOSTS
 from engine.read import QueryError, Row, damaged_files, fetch, of_other_models, publication_of, published_custom, published_thresholds
 from engine.warehouse import Warehouse
-from ingest.raw.store import Delivery, list_deliveries, lost_deliveries
+from ingest.raw.store import digests, list_folders, lost_deliveries
 
 BOUNDS = ("status_window_days", "lagging_hours", "stopped_hours", "silent_hours")
 
@@ -30,13 +30,12 @@ UNJUDGED = {
 """The same of those with a slowdown that count for no verdict -> why."""
 
 
-def collect_published(status: Status, warehouse: Warehouse, deliveries: list[Delivery], known: dict[int, str]) -> set[int] | None:
+def collect_published(status: Status, warehouse: Warehouse, landed: dict[int, str], known: dict[int, str]) -> set[int] | None:
     """Add the status from the publication, and what raw has lost. Returns: the deliveries it holds, None without a usable one.
 
-    known: the deliveries that it was made of, number -> digest.
+    landed, known: the deliveries of raw, and those that the publication was made of, number -> digest.
     """
-    landed = {delivery.seq: delivery.digest() for delivery in deliveries}
-    dropped = {delivery.seq: delivery.digest() for delivery in list_deliveries(warehouse.root, place="dropped")}
+    dropped = digests(list_folders(warehouse.root, place="dropped"))
     status.lost_deliveries = lost_deliveries(dropped | landed, known)
     try:
         with publication_of(warehouse) as connection:
@@ -52,7 +51,7 @@ def collect_published(status: Status, warehouse: Warehouse, deliveries: list[Del
     except QueryError as error:
         message = str(error)
     exists = warehouse.published.exists()
-    if not exists and not deliveries:
+    if not exists and not landed:
         message = f"{warehouse.root}: nothing has landed; `drivetail ingest`, then `drivetail build`, or name another with --warehouse DIR"
     status.publication = {"state": "unusable" if exists else "none", "message": message}
     status.freshness = status.inventory = status.window = None

@@ -12,7 +12,7 @@ from engine.retention import Past
 from engine.warehouse import quoted
 from ingest.contract.values import COUNTED_KINDS
 from ingest.raw.register import Record
-from ingest.raw.store import Delivery, drive_hour_files, pruned_files
+from ingest.raw.store import Delivery, Folder, drive_hour_files, pruned_files
 
 UNBUILT_AFTER = timedelta(hours=2)
 """A landed delivery that no publication holds after this long: an hourly build has then failed at least once."""
@@ -29,8 +29,8 @@ group by delivery_seq
 """
 
 
-def collect_landed(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: list[Delivery], past: Past | None) -> None:
-    """Deliveries, files and rows; over the warehouse a record that lost a conflict later counts as superseded. past: what was pruned."""
+def collect_landed(status: Status, raw: duckdb.DuckDBPyConnection, folders: list[Folder], count: int, past: Past | None) -> None:
+    """Deliveries (`count`), files and rows; over the warehouse a record that lost later counts as superseded. past: what was pruned."""
     # a source that rolls samples up counts samples, and its records are drive-hours: the two do not compare
     raw.execute(
         f"""
@@ -74,23 +74,23 @@ def collect_landed(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: l
     for row in by_source:
         files[row["status"]] = files.get(row["status"], 0) + row["file_count"]
     ((rolled_up,),) = raw.execute("select count(*) from lost_later where is_later and is_rolled_up").fetchall()
-    hours = [hour for d in deliveries for hour in (d.first_hour, d.last_hour) if hour is not None]
-    last = fetch(raw, DELIVERIES + " order by delivery_seq desc limit 1")
+    hours = [hour for folder in folders for hour in (folder.first_hour, folder.last_hour) if hour is not None]
+    last = fetch(raw, "from deliveries order by delivery_seq desc limit 1")
     status.landed = {
-        "delivery_count": len(deliveries),
+        "delivery_count": count,
         "first_hour_utc": min(hours, default=None),
         "last_hour_utc": max(hours, default=None),
         "last_delivery": last[0] if last else None,
         "files": files,
         "rows": {name: sum(row[name] for row in by_source) for name in counts},
-        "stored_rows": _stored_rows(raw, deliveries, past),
+        "stored_rows": _stored_rows(raw, folders, past),
         "pruned": None if past is None else {"before_utc": past.before_utc, "row_count": past.row_count},
         "rolled_up_superseded": rolled_up,
         "by_source": by_source,
     }
 
 
-def _stored_rows(raw: duckdb.DuckDBPyConnection, deliveries: list[Delivery], past: Past | None) -> dict[str, int]:
+def _stored_rows(raw: duckdb.DuckDBPyConnection, folders: list[Folder], past: Past | None) -> dict[str, int]:
     """Live records of each kind in raw, pruned ones included: those stored less those retired. Drive-hours are counted by
     the files' footers alone.
     """
@@ -98,17 +98,17 @@ def _stored_rows(raw: duckdb.DuckDBPyConnection, deliveries: list[Delivery], pas
     stored = {}
     for kind in COUNTED_KINDS:
         if kind == "drive_hours":
-            rows = _footer_rows(raw, deliveries, past) + (0 if past is None else past.row_count)
+            rows = _footer_rows(raw, folders, past) + (0 if past is None else past.row_count)
         else:
             ((rows,),) = raw.execute(f"select count(*) from raw.{kind}").fetchall()
         stored[kind] = rows - retired.get(kind, 0)
     return stored
 
 
-def _footer_rows(raw: duckdb.DuckDBPyConnection, deliveries: list[Delivery], past: Past | None) -> int:
+def _footer_rows(raw: duckdb.DuckDBPyConnection, folders: list[Folder], past: Past | None) -> int:
     # pruned files may still be there, for readers
-    gone = set() if past is None else {path for delivery in deliveries for path in pruned_files(delivery, past.before_utc)}
-    files = [path for delivery in deliveries for path in drive_hour_files(delivery) if path not in gone]
+    gone = set() if past is None else {path for folder in folders for path in pruned_files(folder, past.before_utc)}
+    files = [path for folder in folders for path in drive_hour_files(folder) if path not in gone]
     if not files:
         return 0
     names = ", ".join(map(quoted, files))
@@ -116,13 +116,12 @@ def _footer_rows(raw: duckdb.DuckDBPyConnection, deliveries: list[Delivery], pas
     return int(rows)
 
 
-def collect_unbuilt(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: list[Delivery], built: set[int] | None) -> None:
+def collect_unbuilt(status: Status, raw: duckdb.DuckDBPyConnection, unbuilt: list[Delivery]) -> None:
     """Deliveries that came after the publication was made."""
-    known = {row["delivery_seq"]: row for row in fetch(raw, DELIVERIES)}
+    query = "from deliveries where delivery_seq in (select unnest($numbers::bigint[]))"
+    known = {row["delivery_seq"]: row for row in fetch(raw, query, {"numbers": [each.seq for each in unbuilt]})}
     rows: list[Row] = []
-    for delivery in deliveries:
-        if built is not None and delivery.seq in built:
-            continue
+    for delivery in unbuilt:
         came = known.get(delivery.seq, {})
         ingested_at = came.get("ingested_at")
         rows.append(

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 
 import duckdb
 
 from drivetail.ask.status.collect_quarantine import in_short
-from drivetail.ask.status.collect_raw import DELIVERIES, UNBUILT_AFTER
+from drivetail.ask.status.collect_raw import UNBUILT_AFTER
 from drivetail.ask.status.content import HOUR, Status
 from drivetail.ask.status.listings import silence
 from engine.read import fetch
 from ingest.contract.values import COUNTED_KINDS
-from ingest.raw.store import Delivery, lost_sentence
+from ingest.raw.store import Folder, lost_sentence
 from report.words import counted_noun, duration, human, to_minute
 
 REJECTED_SHARE = 0.01
@@ -46,7 +46,7 @@ AHEAD = timedelta(days=1)
 """How far the last hour may be ahead of this machine's clock: a time zone taken for UTC is less."""
 
 
-def find_problems(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: list[Delivery], built: set[int] | None) -> Iterator[str]:
+def find_problems(status: Status, raw: duckdb.DuckDBPyConnection, folders: list[Folder], built: set[int] | None) -> Iterator[str]:
     """Problems that need an operator, most urgent first."""
     if status.lost_deliveries:
         yield lost_sentence(Path(status.warehouse) / "raw", status.lost_deliveries)
@@ -73,7 +73,7 @@ def find_problems(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: li
         more = f"; {counted_noun(others, 'more delivery', 'more deliveries')} quarantined after it" if others else ""
         yield f"{held} {to_minute(row['quarantined_at'])}: {in_short(row['reasons'])}; `{row['release']}` or `{row['drop']}`{more}"
     yield from _counting_problems(status, raw)
-    yield from _feed_problems(status, raw, deliveries, built)
+    yield from _feed_problems(status, raw, folders, built)
     last = (status.window or {}).get("last_hour_utc")
     if last is not None and last > status.at + AHEAD:
         yield (
@@ -124,10 +124,13 @@ def _counting_problems(status: Status, raw: duckdb.DuckDBPyConnection) -> list[s
     return [f"counts do not add up: {sentence}; restore {status.warehouse}/raw from a copy" for sentence in found]
 
 
-def _feed_problems(status: Status, raw: duckdb.DuckDBPyConnection, deliveries: list[Delivery], built: set[int] | None) -> Iterator[str]:
+def _feed_problems(status: Status, raw: duckdb.DuckDBPyConnection, folders: list[Folder], built: set[int] | None) -> Iterator[str]:
     """Whether newer hours should be here. Only live telemetry can be late: a fleet of another year, loaded today, is not."""
-    ingested_at = {row["delivery_seq"]: row["ingested_at"] for row in fetch(raw, DELIVERIES)}
-    came = [(ingested_at[d.seq], d.last_hour, d.seq) for d in deliveries if d.last_hour is not None and d.seq in ingested_at]
+    ingested_at: dict[int, datetime] = dict(raw.execute("select delivery_seq, ingested_at from deliveries").fetchall())
+    hours = (
+        pair for each in folders for pair in (each.packed("delivery_seq", "last_hour") if each.level else [(each.seq, each.last_hour)])
+    )
+    came = [(ingested_at[seq], hour, seq) for seq, hour in hours if hour is not None and seq in ingested_at]
     live = [(at, hour) for at, hour, _ in came if -2 * HOUR <= at - hour - HOUR <= LIVE_WITHIN]
     if live:
         times = sorted(at for at, _ in live)[-25:]

@@ -55,7 +55,7 @@ def _with_device(known: pl.DataFrame, name: str) -> pl.DataFrame:
 
 def without_known_claims(aliases: pl.DataFrame, landing: Landing) -> pl.DataFrame:
     """Aliases less the claims to a serial of several devices (`is_together`) that have landed with an end, and none to another since."""
-    paths = [path for path in table_files(landing.staged.deliveries, "drive_aliases") if source_of(path) == landing.source]
+    paths = [path for path in table_files(landing.staged.folders, "drive_aliases") if source_of(path) == landing.source]
     claims = aliases.filter("is_together")
     if not claims.height or not paths:
         return aliases
@@ -68,7 +68,7 @@ def without_known_claims(aliases: pl.DataFrame, landing: Landing) -> pl.DataFram
 
 def hosts_apart(landing: Landing) -> dict[str, set[str]]:
     """The hosts of this source that have landed with a label's value in their name, by what stands before the `@`."""
-    paths = [path for path in table_files(landing.staged.deliveries, "drives") if source_of(path) == landing.source]
+    paths = [path for path in table_files(landing.staged.folders, "drives") if source_of(path) == landing.source]
     found: dict[str, set[str]] = {}
     if paths:
         hosts = pl.scan_parquet(paths, glob=False).filter(pl.col("host").str.contains("@", literal=True)).select("host").unique().collect()
@@ -80,7 +80,7 @@ def hosts_apart(landing: Landing) -> dict[str, set[str]]:
 def landed_groups(hosts: pl.Series, landing: Landing) -> pl.DataFrame:
     """The drives of hosts whose RAID group has landed and is no guess, each by its last record: host, drive_id, is_alias, raid_group_id."""
     found = [pl.DataFrame(schema={"host": pl.String(), "drive_id": pl.String(), "is_alias": pl.Boolean(), "raid_group_id": pl.String()})]
-    paths = [path for path in table_files(landing.staged.deliveries, "drives") if source_of(path) is not None]
+    paths = [path for path in table_files(landing.staged.folders, "drives") if source_of(path) is not None]
     if paths:
         named = pl.scan_parquet(paths, glob=False).filter(pl.col("host").is_in(hosts.implode()), ~pl.col("is_group_guessed"))
         last = named.select(*found[0].columns, "valid_from").collect().sort("valid_from", "raid_group_id")
@@ -96,7 +96,7 @@ def last_sightings(news: pl.DataFrame, landing: Landing) -> pl.DataFrame:
     """
     begun = news.filter(pl.col("alias") == pl.col("seen_as")).sort("valid_from").unique("alias", keep="first", maintain_order=True)
     nothing = news.clear()
-    paths = [path for path in table_files(landing.staged.deliveries, "drive_aliases") if source_of(path) == landing.source]
+    paths = [path for path in table_files(landing.staged.folders, "drive_aliases") if source_of(path) == landing.source]
     if not begun.height or not paths:
         return nothing
     stored = pl.scan_parquet(paths, glob=False).filter(pl.col("alias").is_in(begun["alias"].implode()), pl.col("drive_id").is_not_null())
@@ -124,7 +124,7 @@ def last_sightings(news: pl.DataFrame, landing: Landing) -> pl.DataFrame:
 def stored_rows(record_kind: str, landing: Landing, rows: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
     """Records that have landed of this source, or that this call has staged, that began no later and has a name of these."""
     name, begins = columns[:2]
-    paths = [path for path in table_files(landing.staged.deliveries, record_kind) if source_of(path) == landing.source]
+    paths = [path for path in table_files(landing.staged.folders, record_kind) if source_of(path) == landing.source]
     scans = [landing.records(record_kind).lazy(), *(scan_stored(path, record_kind) for path in paths)]
     wanted = pl.col(name).is_in(rows[name].unique().implode()) & (pl.col(begins) <= rows[begins].max())
     return pl.concat([scan.filter(wanted).select(columns) for scan in scans]).unique().collect()
