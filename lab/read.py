@@ -65,11 +65,13 @@ def choose(
     points = points_of(connection, experiment_id)
     if config is not None and config not in points:
         raise QueryError(f"experiment {experiment_id!r} has no synchronous writes of {config!r}; there are {', '.join(points) or 'none'}")
-    return [
-        _answer(name, chosen(rows, floor, ceiling, ceiling_p99, is_conservative=is_conservative), has_p99=ceiling_p99 is not None)
-        for name, rows in points.items()
-        if config in (None, name)
-    ]
+    found = []
+    for name, rows in points.items():
+        if config in (None, name):
+            point = chosen(rows, floor, ceiling, ceiling_p99, is_conservative=is_conservative)
+            answer = certainty(rows, point, floor, ceiling, ceiling_p99)
+            found.append(_answer(name, point, answer, has_p99=ceiling_p99 is not None))
+    return found
 
 
 def chosen(
@@ -96,11 +98,39 @@ def chosen(
     return (kept[0] if floor is not None else kept[-1]) if kept else None
 
 
-def _answer(config_id: str, point: Row | None, *, has_p99: bool) -> Row:
+def certainty(points: Sequence[Row], point: Row | None, floor: float | None, ceiling: float | None, p99: float | None = None) -> str:
+    """Whether a choice is more than chance: the intervals of a point keep the limits, or, without any, no other buffer is as good as far
+    as anyone can tell. `no`: no buffer can keep them.
+    """
+    limits = [
+        (limit, column, worst, best, sign)
+        for limit, column, worst, best, sign in (
+            (floor, "throughput_kb_per_s", "low", "high", 1), (ceiling, "latency_us", "high", "low", -1),
+            (p99, "p99_latency_us", "high", "low", -1),
+        )
+        if limit is not None
+    ]  # fmt: skip
+    if not limits:
+        return "yes" if sum(bool(row["is_best_ratio"]) for row in points) == 1 else "cannot say"
+
+    def keeps(value: float | None, sign: int, limit: float, *, unknown: bool) -> bool:
+        return unknown if value is None else sign * value >= sign * limit
+
+    if point is not None:
+        is_kept = all(keeps(point[f"{worst}_{column}"], sign, limit, unknown=False) for limit, column, worst, _, sign in limits)
+        return "yes" if is_kept else "cannot say"
+    can_keep = any(
+        all(keeps(row[f"{best}_{column}"], sign, limit, unknown=True) for limit, column, _, best, sign in limits) for row in points
+    )
+    return "cannot say" if can_keep else "no"
+
+
+def _answer(config_id: str, point: Row | None, answer: str, *, has_p99: bool) -> Row:
     return {
         "config_id": config_id,
         "buffer_bytes": point and point["buffer_bytes"],
         "verdict": INFEASIBLE if point is None else CHOSEN,
+        "answer": answer,
         "mean_throughput_kb_per_s": point and point["mean_throughput_kb_per_s"],
         "mean_latency_us": point and point["mean_latency_us"],
         **({"p99_latency_us": point and point["p99_latency_us"]} if has_p99 else {}),

@@ -160,7 +160,8 @@ class World:
         for n in range(self._spare):
             base = draw.choice((0, draw.randrange(10**4), *(draw.randrange(10**6, 10**9) for _ in range(6))))
             self.bearings.append(Bearing(n // plan.drives, f"sd{'abcdefgh'[n % plan.drives]}", self.drives[n], 0, base))
-        for name in plan.happenings:
+        # drives that tell no serial number are no virtual machine's: one alone would bear the invented one truly
+        for name in sorted(plan.happenings, key=lambda name: name != "clusters"):
             if name in EVERYWHERE:
                 EVERYWHERE[name](self, plan.draw(name))
         actions = [

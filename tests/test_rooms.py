@@ -97,3 +97,15 @@ def test_nothing_outside_the_lab_names_a_module_of_it():
     outside = [path for folder in folders for path in (ROOT / folder).rglob("*.py") if path != Path(__file__)]
     named = re.compile(r"\b(?:from|import) lab\b(?! as)|[\"']lab\.\w+[\"':]")
     assert [str(path) for path in outside if named.search(path.read_text(encoding="utf-8"))] == []
+
+
+def test_only_its_command_knows_the_reproduction_of_the_papers():
+    """And of the lab only its benchmark knows the workbench."""
+    papers = {"lab.ask.study", "lab.simulate.papers"}
+    knowing = {module for module in modules() if imports(module) & papers}
+    assert knowing == {"lab.cli.lab"}
+    assert {module for module in modules() if any(other.startswith("workbench") for other in imports(module))} - {
+        module for module in modules() if module.startswith("workbench")
+    } == {"lab.bench"}
+    models = [path for path in (ROOT / "lab/models").rglob("*.sql") if path.parent.name != "papers"]
+    assert not [path for path in models if "lab_study_results" in path.read_text() or "experiment_numbers" in path.read_text()]

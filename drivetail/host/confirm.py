@@ -118,6 +118,11 @@ def _names(connection: duckdb.DuckDBPyConnection, row: Row) -> tuple[str, ...]:
     return tuple(found["alias"] for found in fetch(connection, names, [row["drive_id"]]))
 
 
+def is_by_name(drive: Probed) -> bool:
+    """Whether no source knows a serial number of it: it is called HOST/DEVICE."""
+    return "/" in drive.drive_id
+
+
 def is_here(probe: Probe) -> bool:
     """Whether the suspect's host is this one, by its name with or without a domain."""
     host = probe.drives[0].host
@@ -136,18 +141,16 @@ CHECK = (
 def script(probe: Probe, *, is_own: bool = False) -> str:
     """The shell commands of a probe, for `sh -c`. is_own: read by drivetail's own reader instead of fio.
 
-    A plain file stands for the drive that it was given for; a device has to say its serial number itself.
+    A plain file stands for the drive that it was given for, a device for a drive that is known by host and device alone. Any other device
+    has to say its serial number itself.
     """
-    devices = [each for each in probe.drives if not _is_file(each.path)]
-    files = [{"name": each.path, "serial": each.drive_id} for each in probe.drives if _is_file(each.path)]
-    if devices and files:
-        raise ConfirmError("give devices or plain files, not both: they are read by different ways")
     known = [
-        f"is {quote(each.path)} {quote('|'.join(' '.join(name.split()) for name in (each.drive_id, *each.names)))}" for each in devices
+        f"is {quote(each.path)} {quote('|'.join(' '.join(name.split()) for name in (each.drive_id, *each.names)))}"
+        for each in probe.drives
+        if each.path.startswith("/dev/") and not is_by_name(each)
     ]
-    listed = f"{'; '.join([CHECK, *known])}; lsblk -dJ -o NAME,SERIAL {' '.join(quote(each.path) for each in devices)}"
-    if files:
-        listed = f"echo {quote(json.dumps({'blockdevices': files}))}"
+    devices = [{"name": each.path, "serial": each.drive_id} for each in probe.drives]
+    listed = "; ".join([*([CHECK, *known] if known else []), f"echo {quote(json.dumps({'blockdevices': devices}))}"])
     seconds, rate = max(1, probe.seconds // SLICES), probe.reads_per_second
     first = f'date "+TS %s"; {listed}'
     if is_own:
@@ -168,10 +171,6 @@ def script(probe: Probe, *, is_own: bool = False) -> str:
 def command(probe: Probe) -> str:
     """One line for a shell of the drive's host, where drivetail need not be installed."""
     return f"sudo sh -c {quote(script(probe))} > {probe.file}"
-
-
-def _is_file(path: str) -> bool:
-    return not path.startswith("/dev/")
 
 
 # Running it here --------------------------------------------------------------------------------------------------
@@ -195,7 +194,7 @@ def refuse_unreadable(path: str) -> None:
         kind = Path(path).stat().st_mode
     except OSError as error:
         raise ConfirmError(f"{path}: {error.strerror}; name the device: --device DRIVE=/dev/NAME") from error
-    if not (stat.S_ISBLK(kind) or (_is_file(path) and stat.S_ISREG(kind))):
+    if not (stat.S_ISBLK(kind) or (stat.S_ISREG(kind) and not path.startswith("/dev/"))):
         raise ConfirmError(f"{path}: is no block device; name the device: --device DRIVE=/dev/NAME")
     if not os.access(path, os.R_OK):
         raise ConfirmError(f"{path}: no permission to read it; run it as root, or as a member of the group that owns it")
@@ -208,4 +207,5 @@ def described(probe: Probe) -> str:
     return (
         f"{suspect.drive_id} ({suspect.path}) beside {counted_noun(len(peers), 'peer')}, {beside}: {2 * probe.seconds} s of reads, "
         f"at most {probe.reads_per_second} a second of each drive; nothing is written"
+        + ("; no serial number is known: see that no boot has renamed the devices since" if any(map(is_by_name, probe.drives)) else "")
     )

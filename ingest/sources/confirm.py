@@ -1,7 +1,7 @@
 """Source `confirm`: probes of suspect drives, as the command that `drivetail confirm` prints writes them (docs/sources/confirm.md).
 
-A line `TS seconds`, what `lsblk -dJ -o NAME,SERIAL` says of the devices, and then results of fio, one for each slice and kind of reads. In
-each a job named `suspect` reads the suspect and jobs named `peer` its peers. Several probes may follow each other.
+A line `TS seconds`, the drives by device, as `lsblk -dJ -o NAME,SERIAL` prints them, then results of fio, one for each slice and kind of
+reads. In each a job named `suspect` reads the suspect and jobs named `peer` its peers. Several probes may follow each other.
 """
 
 from __future__ import annotations

@@ -96,6 +96,7 @@ def land(files: list[SourceFile], landing: Landing) -> None:
 
 def _before_set_back(snapshots: pl.DataFrame, landing: Landing) -> pl.DataFrame:
     """Those of a clock that goes on. Where one was set back, what it showed a second time is left out, until it shows more than before.
+    Adds `is_set_back`, of the last before that: how long it was from there to the next nobody knows.
 
     A file that goes back to a time within its own is of such a clock where the counter does not go back with it: it went on, or began again
     at a boot, and stands below what was counted just before and just after that time. That of another file put behind it goes back.
@@ -110,14 +111,16 @@ def _before_set_back(snapshots: pl.DataFrame, landing: Landing) -> pl.DataFrame:
             & ((ios >= ios.shift(1).over(of)) | ((ios < pl.col("ios_before")) & (pl.col("ios_before") <= pl.col("ios_after"))))
         ).fill_null(False).alias("is_set_back"),
     )  # fmt: skip
-    rows = rows.with_columns((~pl.col("is_behind")).cum_sum().over(of).alias("since"))
+    rows = rows.with_columns((~pl.col("is_behind")).cum_sum().over(of).alias("since"), pl.col("at").cum_max().over(of).alias("last_at"))
     shown_before = rows.filter(pl.col("is_behind") & pl.col("is_set_back").any().over(*of, "since"))
     for host, file_no, first, count in shown_before.group_by("host", "file_no").agg(pl.col("at").min(), pl.len().alias("rows")).rows():
         landing.by_no[file_no].notes.append(
             f"the clock of {host} was set back to {_EPOCH + timedelta(seconds=first)}: {count} lines are left out, of times it had shown"
         )
     take_back(shown_before, landing.by_no, "rows_superseded")
-    return snapshots.join(shown_before, on=["file_no", "row_no"], how="anti", maintain_order="left")
+    last = shown_before.select("host", "device", pl.col("last_at").alias("at"), pl.lit(True).alias("is_set_back")).unique()
+    kept = snapshots.join(shown_before, on=["file_no", "row_no"], how="anti", maintain_order="left")
+    return kept.join(last, on=["host", "device", "at"], how="left", maintain_order="left")
 
 
 def cuts_in(host: str, text: str) -> list[datetime]:
@@ -216,6 +219,7 @@ def gained_in(snapshots: pl.DataFrame, absences: pl.DataFrame | None = None) -> 
         ((pl.col("at") - 1e-6) // 3600).cast(pl.Int64).alias("hour"),
         # null, no, where one of the two does not say
         ((pl.col("boot") != pl.col("boot").shift(1).over(place)) if "boot" in snapshots.columns else pl.lit(False)).alias("is_booted"),
+        (pl.col("is_set_back").shift(1).over(place) if "is_set_back" in snapshots.columns else pl.lit(False)).alias("is_after_set_back"),
     ).filter(pl.col("seconds") > 0)
     # a counter of 32 bits started again at 0 where it stood in its last quarter, is in its first now, and another one went on
     fell = {name: pl.col(f"d_{name}") < 0 for name in _COUNTERS}
@@ -239,7 +243,7 @@ def gained_in(snapshots: pl.DataFrame, absences: pl.DataFrame | None = None) -> 
     is_near = (pl.col("seconds") <= MAX_GAP_SECONDS) | ((pl.col("at") - pl.col("seconds")) >= pl.col("hour") * 3600)
     gained = gained.with_columns((is_reset | pl.col("is_booted").fill_null(False)).alias("is_reset"))
     return gained.with_columns(
-        (pl.col("is_reset") | ~is_near).alias("is_lost"),
+        (pl.col("is_reset") | ~is_near | pl.col("is_after_set_back").fill_null(False)).alias("is_lost"),
         *(pl.when(wrapped[name]).then(pl.col(f"d_{name}") + _WRAP).otherwise(pl.col(f"d_{name}")).alias(f"d_{name}") for name in _COUNTERS),
     )
 

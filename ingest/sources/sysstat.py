@@ -119,7 +119,7 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     intervals = each_once(read, key, [name for name in INTERVAL if name not in (*key, "row_no")], landing.by_no)
     if not intervals.height:
         return
-    used, unused = of_one_tool(with_paths(intervals))
+    used, unused = of_one_tool(with_arrivals(with_paths(intervals)))
     take_back(unused, landing.by_no, "rows_superseded")
     used, restarted = with_restarts(used, restarts)
     spans = in_spans(used, HOUR_SECONDS)
@@ -159,6 +159,22 @@ def with_paths(intervals: pl.DataFrame) -> pl.DataFrame:
 
 
 # Rolling up -------------------------------------------------------------------------------------------------------
+
+
+def with_arrivals(intervals: pl.DataFrame) -> pl.DataFrame:
+    """Intervals, with `has_come` where the tool lists others of the host before but not the device, and counts it from 0. Since when it
+    has been there within the interval nobody knows, so that its I/Os are those of the last second.
+    """
+    of_tool = ["host", "is_split", "ends"]
+    looks = intervals.select(of_tool).unique().sort(of_tool).with_columns(pl.col("ends").shift(1).over("host", "is_split").alias("look"))
+    found = intervals.join(looks, on=of_tool, how="left", maintain_order="left")
+    before = found.select("host", "device", "is_split", pl.col("ends").alias("look"), pl.lit(True).alias("was_there"))
+    found = found.join(before, on=["host", "device", "is_split", "look"], how="left", maintain_order="left")
+    follows = (pl.col("ends") - pl.col("look")).dt.total_microseconds() <= pl.col("seconds") * 1_000_000 + CLOSE_US
+    found = found.with_columns((follows & pl.col("was_there").is_null()).fill_null(False).alias("has_come"))
+    second = pl.when("has_come").then(pl.col("seconds")).otherwise(1.0)
+    rates = [name for name in INTERVAL if name.endswith(("rate", "per_s"))]
+    return found.with_columns(pl.col(rates) * second, pl.col("seconds") / second).drop("look", "was_there")
 
 
 def of_one_tool(intervals: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -213,7 +229,7 @@ def with_restarts(used: pl.DataFrame, restarts: list[tuple[str, datetime]]) -> t
 def in_spans(used: pl.DataFrame, seconds: int) -> pl.DataFrame:
     """Intervals that count with the span of an hour, or of a part of it, that each is of (`with_spans`)."""
     steps = used.with_columns((pl.col("middle") // (seconds * 1_000_000)).alias("hour"))
-    return with_spans(steps, ["host", "device"], pl.col("is_cut"), part_us=seconds * 1_000_000, of_hour_at=0.5)
+    return with_spans(steps, ["host", "device"], pl.col("is_cut"), None, pl.col("has_come"), seconds * 1_000_000, 0.5)
 
 
 def cuts_of(spans: pl.DataFrame, restarted: pl.DataFrame) -> pl.DataFrame:

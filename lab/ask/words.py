@@ -1,21 +1,21 @@
-"""`drivetail lab choose`, `compare` and `study` in words, and which comparison is meant."""
+"""`drivetail lab choose` and `compare` in words, and which comparison is meant."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 import duckdb
 
 from drivetail.console import Columns, table
 from engine.read import QueryError, Row, fetch
+from lab.ask.verdict import said
 from lab.read import experiment_of, size
-from report.words import percent
 
 CHOICES: Columns = {
     "config": "config_id",
     "buffer": ("buffer_bytes", size),
     "verdict": "verdict",
+    "shown": "answer",
     "kB/s": ("mean_throughput_kb_per_s", lambda value: f"{value:,.0f}"),
     "us per write": ("mean_latency_us", lambda value: f"{value:,.0f}"),
 }
@@ -26,8 +26,6 @@ def choices_table(rows: Sequence[Row], *, has_p99: bool = False) -> str:
     more: Columns = {"p99, us": ("p99_latency_us", lambda value: f"{value:,.0f}")}
     return table(rows, {**CHOICES, **more} if has_p99 else CHOICES)
 
-
-# Two configurations ------------------------------------------------------------------------------------------------
 
 SIDES = """
 select distinct experiment_id, compared from lab.fct_bench_comparisons
@@ -67,15 +65,8 @@ def comparison_table(rows: Sequence[Row]) -> str:
     a, b = first["side_a"], first["side_b"]
 
     def written(row: Row) -> Row:
-        low, high = row["ci_low"], row["ci_high"]
-        interval = None if low is None else f"{low:,.6g} to {high:,.6g}"
-        words = {"a better": f"{a} better", "b better": f"{b} better", "limited": "both reach their limit"}
         of_file = f" {size(row['parameter'])}" if row["parameter"] else ""
-        return row | {
-            "what": f"{row['benchmark']} {row['test']}{of_file}",
-            "interval": interval,
-            "said": words.get(row["verdict"], row["verdict"]),
-        }
+        return row | {"what": f"{row['benchmark']} {row['test']}{of_file}", "said": said(row, a, b)}
 
     columns: Columns = {
         **({"config": "config_id"} if first["config_id"] else {}),
@@ -87,69 +78,6 @@ def comparison_table(rows: Sequence[Row]) -> str:
         "n ": "n_b",
         "sd": "sd_a",
         "sd ": "sd_b",
-        "difference": "difference",
-        "95% interval": "interval",
-        "of it": ("difference_ratio", percent),
-        "verdict": "said",
+        "answer": "said",
     }
-    unlike = dict.fromkeys(row["differing_options"] for row in rows if row["differing_options"] is not None)
-    heads = [f"Not the same benchmark: {options}; not compared" for options in unlike]
-    return "\n".join([*heads, f"Experiment {first['experiment_id']}: {a} against {b}", ""]) + table([written(row) for row in rows], columns)
-
-
-# The numbers of the papers ----------------------------------------------------------------------------------------
-
-NUMBERS = """
-select results.* replace (nullif(results.config_id, '') as config_id), results.kind = experiments.kind as is_own
-from lab.study_results as results
-inner join lab.dim_experiments as experiments on results.experiment_id = experiments.experiment_id
-order by results.id, results.experiment_id, results.config_id
-"""
-COMPARABLE = {"agrees": "agree", "differs": "differ"}
-"""Verdicts of numbers that an experiment gives, each with its word."""
-SHOWN_REASONS = 5
-STUDY: Columns = {
-    "id": "id",
-    "number": "metric",
-    "experiment": "experiment_id",
-    "config": "config_id",
-    "value": "value",
-    "95% interval": "interval",
-    "paper": "printed",
-    "unit": "unit",
-    "verdict": "verdict",
-    "reason": "reason",
-}
-
-
-def printed_numbers(connection: duckdb.DuckDBPyConnection) -> list[Row]:
-    """Each number of the papers beside what the experiments of its kind give. Raises: QueryError where no experiment is published."""
-    found = fetch(connection, NUMBERS)
-    if not found:
-        raise QueryError("no experiment is published; `drivetail lab build` publishes what has landed")
-    asked = {row["id"] for row in found if row["is_own"]}
-    # a number that no experiment of its kind could answer has one row, without an experiment
-    others = {row["id"]: row | {"experiment_id": None} for row in found if row["id"] not in asked}
-    shown = [*(row for row in found if row["is_own"]), *others.values()]
-    return [{name: value for name, value in row.items() if name != "is_own"} for row in sorted(shown, key=lambda row: str(row["id"]))]
-
-
-def study_table(rows: Sequence[Row]) -> str:
-    """The numbers for the terminal: for each experiment with how many it can be compared, then those. The others are counted by reason."""
-
-    def written(row: Row) -> Row:
-        interval = None if row["ci_low"] is None else f"{row['ci_low']:,.6g} to {row['ci_high']:,.6g}"
-        return row | {"interval": interval, "printed": f"{row['operator']} {row['paper_value']}"}
-
-    compared = [row for row in rows if row["verdict"] in COMPARABLE]
-    heads = []
-    for name in dict.fromkeys(row["experiment_id"] for row in rows if row["experiment_id"] is not None):
-        counts = Counter(row["verdict"] for row in rows if row["experiment_id"] == name)
-        said = ", ".join(f"{counts[verdict]} {words}" for verdict, words in COMPARABLE.items() if counts[verdict])
-        heads.append(
-            f"{name} can be compared with {sum(counts[verdict] for verdict in COMPARABLE)} numbers of the papers: {said or 'none'}"
-        )
-    left = Counter(f"{row['verdict']}{': ' + row['reason'] if row['reason'] else ''}" for row in rows if row["verdict"] not in COMPARABLE)
-    tail = [f"Left out, {count} of them {verdict}" for verdict, count in left.most_common(SHOWN_REASONS)]
-    tail += ["`--format csv` has every number"] if left else []
-    return "\n".join([*heads, *([table([written(row) for row in compared], STUDY)] if compared else []), *tail])
+    return f"Experiment {first['experiment_id']}: {a} against {b}\n" + table([written(row) for row in rows], columns)

@@ -299,7 +299,7 @@ def study_papers(warehouse: Warehouse, output: str) -> None:
 
     Each number that a paper printed, what the experiments give, and a verdict: agrees, differs, no data or not comparable.
     """
-    from lab.ask.words import printed_numbers, study_table
+    from lab.ask.study import printed_numbers, study_table
     from lab.read import published_lab
 
     with published_lab(warehouse) as connection:

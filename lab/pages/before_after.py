@@ -9,6 +9,7 @@ import duckdb
 import plotly.graph_objects as go
 
 from engine.read import Row, fetch
+from lab.ask.verdict import FEW_RUNS, MARGIN_PERCENT
 from lab.read import size
 from report.page.look import COLOURS, QUIET, SLOW, drawn, safe, styled
 from report.words import counted_noun
@@ -20,12 +21,6 @@ NAMES = {
 }  # fmt: skip
 OTHERS = {"not alike": "other options", "limited": "the limit was measured", "no data": "no data"}
 """Cells that are not compared."""
-FEW_RUNS = 5
-"""Runs of a phase below which an answer names their number."""
-
-MARGIN_PERCENT = 10
-"""Within which phases count as equal: lab_equal_percent of the models."""
-
 CELLS = """
 select * from lab.fct_phase_cells where experiment_id = ?
 order by loss_percent desc nulls last, config_id, benchmark, test, parameter, size_bytes
@@ -177,7 +172,8 @@ def _worst(row: Row) -> str:
     if row["loss_percent"] is None:
         return f"{name} was 0 before and is {row['mean_after']:,.5g} {row['unit']} after."
     bounds = "" if row["loss_percent_low"] is None else f" (95%: {row['loss_percent_low']:.1f} to {row['loss_percent_high']:.1f}%)"
-    return f"{name} {'lost' if row['higher_is_better'] else 'grew by'} {row['loss_percent']:.1f}%{bounds}."
+    n = f"n = {row['n_before']} and {row['n_after']}"
+    return f"{name} {'lost' if row['higher_is_better'] else 'grew by'} {row['loss_percent']:.1f}%{bounds}, {n}."
 
 
 def labels(rows: Sequence[Row]) -> list[str]:

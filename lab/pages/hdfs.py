@@ -9,12 +9,25 @@ import duckdb
 import plotly.graph_objects as go
 
 from engine.read import Row, fetch
+from lab.ask import verdict
 from lab.pages.sync_writes import INKS, log_axis
 from lab.read import size
 from report.page.look import COLOURS, SLOW, drawn, safe, styled
 
 SCALING = "select * from lab.fct_writer_scaling where experiment_id = ? order by writers"
-PREALLOCATION = "select * from lab.fct_preallocation_effect where experiment_id = ? order by writers"
+COMPARED = """
+select *, try_cast(substr(side_a, length('writers=') + 1) as bigint) as writers from lab.fct_bench_comparisons
+where experiment_id = ? and compared = 'writers' and side_b = 'writers=1' order by writers, benchmark, test
+"""
+PREALLOCATION = """
+select effects.writers, effects.files_with, effects.files_without, effects.whole_files_with, effects.whole_files_without,
+    effects.extents_per_file_without, answers.*
+from lab.fct_preallocation_effect as effects
+inner join lab.fct_bench_comparisons as answers
+    on effects.experiment_id = answers.experiment_id and answers.compared = 'config' and effects.config_id = answers.side_b
+    and effects.config_id_without = answers.side_a and answers.benchmark = 'filefrag' and answers.test = 'extents'
+where effects.experiment_id = ? order by effects.writers, answers.side_a, answers.side_b
+"""
 TRACE = "config_id, phase, run_number, file, device"
 PATTERNS = f"""
 select patterns.*, periods.bins, counts.lost_events from lab.fct_access_patterns as patterns
@@ -42,15 +55,10 @@ MODELS = "select * from lab.fct_task_start_models where experiment_id = ? order 
 MOST_FIGURES, MOST_SECONDS, MOST_TASKS, MOST_FILES = 6, 20_000, 5_000, 200
 """Greatest numbers of figures of a kind, of points in one, and of rows of files. The page says where it leaves some out."""
 LINES = {
-    "bandwidth": "bandwidth", "mean_run": "run length", "seeks_per_mib": "seeks per MiB", "extents_per_file": "extents per file",
-    "extents_per_mib": "extents per MiB", "write": "write speed",
+    ("filefrag", "extents"): "Extents per MiB", ("writers", "write"): "Write speed", ("trace", "bandwidth"): "Bandwidth",
+    ("trace", "run_length"): "Run length", ("trace", "seeks"): "Seeks per MiB",
 }  # fmt: skip
-"""Ratio to one writer -> its words."""
-COLUMNS = {"bandwidth": "bandwidth_bytes_per_s", "mean_run": "mean_run_bytes", "write": "write_bytes_per_s"}
-COLUMNS |= {line: line for line in LINES if line not in COLUMNS}
-"""Ratio to one writer -> the column that it is of."""
-OF_TRACES = ("bandwidth", "mean_run", "seeks_per_mib")
-"""Ratios that need a trace; the others have sentences of their own."""
+"""Measure that writers are compared by -> its words."""
 GAINS = {
     "gain_if_heartbeat_300ms": "a heartbeat of 0.3 s", "gain_if_jvm_reused": "reused JVMs", "gain_if_5gb_tasks": "tasks of 5 GiB",
 }  # fmt: skip
@@ -59,24 +67,29 @@ GAINS = {
 def part(connection: duckdb.DuckDBPyConnection, experiment: Row, other: Row | None) -> dict[str, Any]:
     """Values that the page of such an experiment shows."""
     name = experiment["experiment_id"]
-    scaling, replays, models = (fetch(connection, query, [name]) for query in (SCALING, REPLAYS, MODELS))
-    beside = fetch(connection, SCALING, [other["experiment_id"]]) if other is not None else []
+    scaling, compared, replays, models = (fetch(connection, query, [name]) for query in (SCALING, COMPARED, REPLAYS, MODELS))
+    beside, compared_beside = [
+        fetch(connection, query, [other["experiment_id"]]) if other is not None else [] for query in (SCALING, COMPARED)
+    ]
     files = fetch(connection, FILES, [name, MOST_FILES + 1])
     patterns, nodes = fetch(connection, PATTERNS, [name]), fetch(connection, NODES, [name])
     # within one second there is no time to show
     timed = [row for row in patterns if (row["bins"] or 0) > 1]
     # tasks that all took no time have nothing to draw
     runs = list(dict.fromkeys((row["config_id"], row["phase"], row["run_number"]) for row in nodes if row["makespan_seconds"]))
-    is_scaled = any(row[f"{line}_ratio"] is not None for row in scaling for line in LINES)
+    compared, compared_beside = ([row for row in found if _line(row) in LINES] for found in (compared, compared_beside))
     return {
         "template": "hdfs.html.j2",
         "question": "What keeps the disks from being used: concurrent writers, seeks, or waiting for tasks?",
-        "answer": _answer(scaling, fetch(connection, PREALLOCATION, [name]), patterns, replays, models),
+        "answer": _answer(scaling, compared, fetch(connection, PREALLOCATION, [name]), patterns, replays, models),
         "scaling": scaling,
-        "lines": LINES,
+        "compared": compared,
+        "compared_beside": compared_beside,
+        "named": lambda row: LINES[_line(row)],
+        "said": _said,
         "beside": beside,
         "against": other["experiment_id"] if other is not None else None,
-        "drawing": drawn(_ratios(scaling), "writers", "Change with the number of writers") if is_scaled else None,
+        "drawing": drawn(_ratios(compared), "writers", "Change with the number of writers") if compared else None,
         "patterns": patterns,
         "timelines": [
             (
@@ -115,27 +128,33 @@ def _run(config: str, phase: str, number: int) -> str:
     return f"{config} {phase}, run {number}" if phase else f"{config}, run {number}"
 
 
+def _line(row: Row) -> tuple[str, str]:
+    return row["benchmark"], row["test"]
+
+
 def _answer(
-    scaling: Sequence[Row], preallocation: Sequence[Row], patterns: Sequence[Row], replays: Sequence[Row], models: Sequence[Row]
+    scaling: Sequence[Row],
+    compared: Sequence[Row],
+    preallocation: Sequence[Row],
+    patterns: Sequence[Row],
+    replays: Sequence[Row],
+    models: Sequence[Row],
 ) -> list[str]:
     """Reasons why the disks are not used fully, and questions that the experiment cannot answer."""
-    said = []
-    for row in scaling[-1:] if len(scaling) > 1 else []:
-        single = next((one for one in scaling if one["writers"] == 1), None)
-        if single is not None and row["extents_per_mib_ratio"] is not None:
-            said.append(
-                f"With {row['writers']} writers the same bytes lie in {row['extents_per_mib_ratio']:.3g} times as many extents as with "
-                f"one{_verdict(row, 'extents_per_mib')}: the mean extent is {row['mean_extent_bytes'] / 1e3:,.0f} kB, "
-                f"with one writer {single['mean_extent_bytes'] / 1e3:,.0f} kB."
-            )
-        parts = [
-            f"{words} {row[f'{name}_ratio']:.3g} times{_verdict(row, name)}"
-            for name, words in LINES.items()
-            if name in OF_TRACES and row[f"{name}_ratio"] is not None
-        ]
-        if parts:
-            said.append(f"Requests of {row['writers']} writers against one: {', '.join(parts)}.")
-    said += _speeds(scaling) + [_preallocated(row) for row in preallocation[-1:]]
+    # the most writers against one
+    rows = [row for row in compared if row["writers"] == compared[-1]["writers"]]
+    words = list(LINES)
+    answers = [f"{LINES[_line(row)]}: {_said(row)}." for row in sorted(rows, key=lambda row: words.index(_line(row)))]
+    timed = [row for row in scaling if row["write_bytes_per_s"] is not None]
+    speeds = ", ".join(f"{row['writers']} at {row['write_bytes_per_s'] / 1e6:,.0f} MB/s" for row in timed)
+    mapped = [row for row in scaling if row["mean_extent_bytes"] is not None]
+    extents = ", ".join(f"{row['writers']} make extents of {row['mean_extent_bytes'] / 1e3:,.0f} kB" for row in mapped)
+    said = [
+        *answers,
+        *([f"Writers write together: {speeds}."] if speeds else []),
+        *([f"Writers on average: {extents}."] if extents else []),
+    ]
+    said += [_preallocated(row) for row in preallocation[-1:]]
     helped = [row for row in replays if row["clients"] > 1]
     if helped:
         most = max(helped, key=lambda row: row["seeks_before"])
@@ -164,46 +183,44 @@ def _answer(
     return said + ([f"Not tested, for want of data: {', '.join(lacking)}."] if lacking else [])
 
 
-def _speeds(scaling: Sequence[Row]) -> list[str]:
-    """Write speed by number of writers."""
-    timed = [row for row in scaling if row["write_bytes_per_s"] is not None]
-    words = [f"{row['writers']} at {row['write_bytes_per_s'] / 1e6:,.0f} MB/s" for row in timed]
-    last = f"; {timed[-1]['write_ratio']:.3g} times{_verdict(timed[-1], 'write')}" if timed and timed[-1]["write_verdict"] else ""
-    return [f"Writers write together: {', '.join(words)}{last}."] if timed else []
-
-
 def _preallocated(row: Row) -> str:
     """Effect of preallocation on the files of the most writers."""
-    without, with_ = row["extents_per_file_without"], row["extents_per_file_with"]
-    whole = f"{row['whole_files_with']} of {row['files_with']} files lie in one extent"
-    before = f"without it {row['whole_files_without']} of {row['files_without']}, of {without:.2f} extents on average"
-    if with_ < without:
-        removes = "removes it" if row["whole_files_with"] == row["files_with"] else f"leaves {with_:.2f} extents a file"
-        return f"Preallocation by {row['writers']} writers {removes}: {whole}, {before}."
-    return f"Preallocation by {row['writers']} writers does not help: {whole}, {before}."
+    return (
+        f"Preallocation: {verdict.said(row, row['side_a'], row['side_b'], verdict.FRAGMENTED)}. "
+        f"{row['whole_files_with']} of {row['files_with']} files lie in one extent, "
+        f"without it {row['whole_files_without']} of {row['files_without']}, of {row['extents_per_file_without']:.2f} extents on average."
+    )
 
 
-def _verdict(row: Row, line: str) -> str:
-    low, high = row[f"low_{line}_ratio"], row[f"high_{line}_ratio"]
-    if low is None and row[f"sd_{COLUMNS[line]}"] == 0:
-        return " (the same in every run)"
-    return f" ({row[f'{line}_verdict']}" + ("" if low is None else f"; 95%: {low:.3g} to {high:.3g}") + ")"
+def _said(row: Row) -> str:
+    """The answer for several writers against one."""
+    words = {"extents": verdict.FRAGMENTED, "run_length": ("shorter", "longer"), "seeks": ("higher", "lower")}.get(
+        row["test"], verdict.SLOWER
+    )
+    return verdict.said(row, f"with {row['writers']} writers it", "with one", words)
 
 
 def _ratios(rows: Sequence[Row]) -> go.Figure:
-    """Each measure over that of one writer."""
+    """Each measure over that of one writer, with its interval."""
     drawing = go.Figure()
     for number, (line, words) in enumerate(LINES.items()):
-        if all(row[f"{line}_ratio"] is None for row in rows):
+        mine = [row for row in rows if _line(row) == line and row["ratio"] is not None]
+        if not mine:
             continue
+        bounded = [row | ({"ratio_low": row["ratio"], "ratio_high": row["ratio"]} if row["ratio_low"] is None else {}) for row in mine]
         drawing.add_scatter(
-            x=[row["writers"] for row in rows], y=[row[f"{line}_ratio"] for row in rows], mode="lines+markers", name=words,
-            customdata=[_verdict(row, line) if row[f"{line}_verdict"] else "" for row in rows],
-            line={"color": INKS[number], "width": 2}, hovertemplate="%{x} writers: %{y:.3g} times%{customdata}" + f"<extra>{words}</extra>",
+            x=[1, *(row["writers"] for row in mine)], y=[1, *(row["ratio"] for row in mine)], mode="lines+markers", name=words,
+            customdata=["", *(safe(_said(row)) for row in mine)], line={"color": INKS[number], "width": 2},
+            error_y={
+                "type": "data", "symmetric": False, "thickness": 1.5, "width": 0,
+                "array": [0, *(row["ratio_high"] - row["ratio"] for row in bounded)],
+                "arrayminus": [0, *(row["ratio"] - row["ratio_low"] for row in bounded)],
+            },
+            hovertemplate="%{x} writers: %{y:.3g} times<br>%{customdata}" + f"<extra>{words}</extra>",
         )  # fmt: skip
     styled(drawing, 320, hovermode="closest", margin=(60, 16, 30, 46))
-    drawing.update_xaxes(title_text="writers", tickvals=[row["writers"] for row in rows])
-    log_axis(drawing, (row[f"{line}_ratio"] for row in rows for line in LINES), "times one writer")
+    drawing.update_xaxes(title_text="writers", tickvals=sorted({1, *(row["writers"] for row in rows)}))
+    log_axis(drawing, [1, *(row["ratio"] for row in rows)], "times one writer")
     return drawing
 
 

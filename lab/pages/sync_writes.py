@@ -13,7 +13,8 @@ from markupsafe import Markup
 from plotly.subplots import make_subplots
 
 from engine.read import Row, fetch
-from lab.read import chosen, points_of, size
+from lab.ask.verdict import said
+from lab.read import certainty, chosen, points_of, size
 from report.page.look import COLOURS, INK, QUIET, SLOW, drawn, safe, styled
 
 INKS = (COLOURS["disk"], SLOW, COLOURS["ssd"], "#8C6D1F", "#CC79A7", "#56B4E9", QUIET, INK)
@@ -28,6 +29,11 @@ select * from lab.fct_sync_write_comparisons where experiment_id = ? order by "p
 """
 MODELS = "select * from lab.fct_sync_write_models where experiment_id = ? and is_in_range order by config_id, buffer_bytes"
 SYNCS = "select * from lab.fct_job_syncs where experiment_id = ? order by config_id, job"
+COMPARED_SYNCS = r"""
+select *, regexp_extract(test, '^(.*)\.sync\.lat_mean$', 1) as job from lab.fct_bench_comparisons
+where experiment_id = ? and compared = 'config' and side_a < side_b and benchmark = 'fio' and test like '%.sync.lat_mean'
+order by test, side_a, side_b
+"""
 TIMES = {"mean_us": "on average", "p99_us": "at p99", "p999_us": "at p99.9"}
 RECONCILED = "select * from lab.fct_aggregate_reconciliation where experiment_id = ? order by all"
 
@@ -48,7 +54,7 @@ def part(connection: duckdb.DuckDBPyConnection, experiment: Row, other: Row | No
     return {
         "template": "sync_writes.html.j2",
         "question": "Which filesystem and which buffer for synchronous writes?",
-        "answer": _answer(points, summary, compared, syncs),
+        "answer": _answer(points, summary, compared, syncs, fetch(connection, COMPARED_SYNCS, [name])),
         "syncs": syncs,
         "points": points,
         "summary": summary,
@@ -64,40 +70,39 @@ def part(connection: duckdb.DuckDBPyConnection, experiment: Row, other: Row | No
             ("Latency", drawn(_lines(shown, inks, "latency_us", "microseconds"), "latency", "Latency by buffer")),
             ("Throughput per latency", drawn(_ratios(shown, inks, phases), "ratio", "Ratio by buffer")),
         ],
-        "heat": drawn(_heat(compared), "heat", "Significant differences by pair and buffer") if compared else None,
+        "heat": drawn(_heat(compared), "heat", "Differences by pair and buffer") if compared else None,
         "chooser": _chooser(points),
     }
 
 
-def _answer(points: dict[str, list[Row]], summary: Sequence[Row], compared: Sequence[Row], syncs: Sequence[Row]) -> list[str]:
-    """The limits of each configuration first, then the best ratio of all, and how clear it is."""
-    said = [
+def _answer(
+    points: dict[str, list[Row]], summary: Sequence[Row], compared: Sequence[Row], syncs: Sequence[Row], compared_syncs: Sequence[Row]
+) -> list[str]:
+    """The best ratio of all, and how clear it is; then the limits of each configuration, and its syncs."""
+    limits = [sentence for config, rows in points.items() if (sentence := _limits(config, rows)) is not None]
+    limits += [
         f"{row['config_id']}, {row['job']}: fsync or fdatasync takes "
         + ", ".join(f"{row[column]:,.0f} us {at}" for column, at in TIMES.items() if row[column] is not None)
-        + "."
+        + f" (n = {row['n']})."
         for row in syncs
     ]
-    said += [sentence for config, rows in points.items() if (sentence := _limits(config, rows)) is not None]
+    limits += [f"{row['job']}, fsync or fdatasync on average: {said(row, row['side_a'], row['side_b'])}." for row in compared_syncs]
     rated = [row for row in summary if row["best_ratio"] is not None]
     if not rated:
-        return [*said, "No configuration has both passes, so no buffer can be chosen."]
+        return ["No configuration has both passes, so no buffer can be chosen.", *limits]
     best = rated[0]
     (point,) = (row for row in points[best["config_id"]] if row["buffer_bytes"] == best["best_ratio_buffer_bytes"])
-    said.append(
+    first = [
         f"The most throughput per latency: {best['config_id']} with {size(point['buffer_bytes'])}, "
         f"{point['mean_throughput_kb_per_s']:,.0f} kB/s{_interval(point['low_throughput_kb_per_s'], point['high_throughput_kb_per_s'])} at "
-        f"{point['mean_latency_us']:,.0f} us a write{_interval(point['low_latency_us'], point['high_latency_us'])}"
-        f"{_ties(points[best['config_id']], point)}."
-    )
+        f"{point['mean_latency_us']:,.0f} us a write{_interval(point['low_latency_us'], point['high_latency_us'])}, "
+        f"n = {point['n_throughput']} and {point['n_latency']}{_ties(points[best['config_id']], point)}."
+    ]
     if len(rated) > 1:
-        second = rated[1]["config_id"]
-        pair = sorted((best["config_id"], second), key=str.encode)
-        at = [row for row in compared if [row["config_a"], row["config_b"]] == pair and row["buffer_bytes"] == point["buffer_bytes"]]
-        clear = [row["pass"] for row in at if row["is_significant"]]
-        if at:
-            what = f"differs significantly in {' and '.join(clear)}" if clear else "cannot be told apart at this buffer"
-            said.append(f"{second}, the next, {what}.")
-    return said
+        pair = {best["config_id"], rated[1]["config_id"]}
+        at = [row for row in compared if {row["config_a"], row["config_b"]} == pair and row["buffer_bytes"] == point["buffer_bytes"]]
+        first += [f"At this buffer, {row['pass']}: {said(row, row['config_a'], row['config_b'])}." for row in at]
+    return first + limits
 
 
 def _limits(config: str, rows: Sequence[Row]) -> str | None:
@@ -220,24 +225,13 @@ def _ratios(points: dict[str, list[Row]], inks: dict[str, str], phases: dict[str
 
 
 def _heat(compared: Sequence[Row]) -> go.Figure:
-    """Pairs and passes by buffer: which side is significantly better."""
+    """Pairs and passes by buffer: which side is better."""
     names = list(dict.fromkeys((row["pass"], row["config_a"], row["config_b"]) for row in compared))
     buffers = sorted({row["buffer_bytes"] for row in compared})
     at = {(row["pass"], row["config_a"], row["config_b"], row["buffer_bytes"]): row for row in compared}
 
     def side(row: Row | None) -> float | None:
-        if row is None or row["welch_p"] is None:
-            return None
-        if not row["is_significant"]:
-            return 0.0
-        return 1.0 if (row["difference"] > 0) == (row["pass"] == "throughput") else -1.0
-
-    def said(row: Row | None) -> str:
-        return (
-            ""
-            if row is None or row["welch_p"] is None
-            else f"p = {row['welch_p']:.2g}, Holm {row['holm_p']:.2g}, n = {row['n_a']}, {row['n_b']}"
-        )
+        return None if row is None or row["answer"] in ("no data", "not alike") else {"faster": 1.0, "slower": -1.0}.get(row["answer"], 0.0)
 
     cells = [[at.get((*name, buffer)) for buffer in buffers] for name in names]
     drawing = go.Figure(
@@ -245,7 +239,7 @@ def _heat(compared: Sequence[Row]) -> go.Figure:
             z=[[side(row) for row in line] for line in cells],
             x=[size(buffer) for buffer in buffers],
             y=[f"{safe(a)} | {safe(b)}, {pass_}" for pass_, a, b in names],
-            text=[[said(row) for row in line] for line in cells],
+            text=[[safe(said(row, row["config_a"], row["config_b"])) if row else "" for row in line] for line in cells],
             hovertemplate="%{y}, %{x}: %{text}<extra></extra>",
             zmin=-1, zmax=1, colorscale=[[0, SLOW], [0.33, SLOW], [0.33, GREY], [0.67, GREY], [0.67, FIRST], [1, FIRST]],
             showscale=False, xgap=2, ygap=2,
@@ -263,7 +257,7 @@ def _chooser(points: dict[str, list[Row]]) -> Markup:
     ceilings = [*_rounded(row["mean_latency_us"] for rows in points.values() for row in rows), None]
     answers: dict[str, list[list[list[Any] | None]]] = {}
     for config, rows in points.items():
-        answers[config] = [[_shown(chosen(rows, floor, ceiling)) for ceiling in ceilings] for floor in floors]
+        answers[config] = [[_shown(rows, floor, ceiling) for ceiling in ceilings] for floor in floors]
     data = json.dumps({"floors": floors, "ceilings": ceilings, "answers": answers})
     return Markup(data.replace("<", "\\u003c"))
 
@@ -273,12 +267,12 @@ def _rounded(values: Any) -> list[int]:
     return sorted({int(float(f"{value:.2g}")) for value in values if value is not None and value >= 1})
 
 
-def _shown(point: Row | None) -> list[Any] | None:
-    if point is None:
-        return None
-    throughput, latency = point["mean_throughput_kb_per_s"], point["mean_latency_us"]
+def _shown(points: Sequence[Row], floor: float | None, ceiling: float | None) -> list[Any]:
+    point = chosen(points, floor, ceiling)
+    throughput, latency = (None, None) if point is None else (point["mean_throughput_kb_per_s"], point["mean_latency_us"])
     return [
-        size(point["buffer_bytes"]),
+        "infeasible" if point is None else size(point["buffer_bytes"]),
         None if throughput is None else f"{throughput:,.0f}",
         None if latency is None else f"{latency:,.0f}",
+        certainty(points, point, floor, ceiling),
     ]

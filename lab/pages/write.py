@@ -6,11 +6,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from engine.read import QueryError, fetch
+import plotly.graph_objects as go
+
+from engine.read import QueryError, Row, fetch
 from engine.warehouse import Warehouse
 from ingest.raw.durable import replace_file
 from lab.read import experiment_of, published_lab, size
 from report.page.html import render
+from report.page.look import COLOURS, SLOW, drawn, safe, styled
 from report.words import counted_noun
 
 KINDS = {"before_after": "before_after", "hdfs": "hdfs", "read_variability": "reads", "sync_writes": "sync_writes"}
@@ -25,6 +28,12 @@ select * from lab.fct_bench_results where experiment_id = ?
 order by config_id, phase, benchmark, test, size_bytes, parameter, run_number, repetition
 """
 FAILURES = "select file, job, failure from lab.fct_bench_jobs where experiment_id = ? and failure is not null order by all"
+TAILS = """
+select *, coalesce(p99_us, max_us) as tail_us from lab.fct_log_tails where experiment_id = ? and not is_whole_run
+order by config_id, metric, direction, phase desc, run_number, job, second
+"""
+MOST_LOGS = 6
+"""Figures of tails by second; the page says where it leaves some out."""
 MOST_RESULTS = 2_000
 """Rows of a table that a page shows."""
 MISSING = """
@@ -70,6 +79,9 @@ def write_lab(warehouse: Warehouse, experiment_id: str | None = None, out: Path 
             }  # fmt: skip
         else:
             part = import_module(f"lab.pages.{KINDS[experiment['kind']]}").part(connection, experiment, other)
+        logs: dict[str, list[Row]] = {}
+        for row in fetch(connection, TAILS, [experiment_id]):
+            logs.setdefault(f"{row['config_id']}: {row['direction']}s, {row['metric']}", []).append(row)
         page = render(
             part.pop("template"),
             Path(__file__).parent,
@@ -78,7 +90,29 @@ def write_lab(warehouse: Warehouse, experiment_id: str | None = None, out: Path 
             missing=fetch(connection, MISSING, [experiment_id]),
             configs=fetch(connection, CONFIGS, [experiment_id]),
             factors=fetch(connection, FACTORS, [experiment_id]),
+            tails=[
+                (name, drawn(_tails(rows), f"tails-{place}", name)) for place, (name, rows) in enumerate(list(logs.items())[:MOST_LOGS])
+            ],
+            left_tails=max(len(logs) - MOST_LOGS, 0),
             publication=fetch(connection, "select publication_id, published_at from marts.publication")[0],
             **part,
         )
     return replace_file(out or warehouse.root / "reports" / f"lab-{experiment_id}.html", page)
+
+
+def _tails(rows: list[Row]) -> go.Figure:
+    """A line for each run; those after a change in the colour of slow drives."""
+    drawing = go.Figure()
+    for phase, run, job in dict.fromkeys((row["phase"], row["run_number"], row["job"]) for row in rows):
+        mine = [row for row in rows if (row["phase"], row["run_number"], row["job"]) == (phase, run, job)]
+        drawing.add_scatter(
+            x=[row["second"] for row in mine], y=[row["tail_us"] for row in mine], mode="lines", showlegend=False,
+            line={"color": SLOW if phase == "after" else COLOURS["disk"], "width": 1.5},
+            customdata=["longest" if row["p99_us"] is None else "p99" for row in mine],
+            text=[f"{row['n']:,} I/Os, mean {row['mean_us']:,.0f} us" for row in mine],
+            hovertemplate="second %{x}: %{customdata} %{y:,.0f} us, %{text}<extra>" + safe(f"{job} {phase} run {run}") + "</extra>",
+        )  # fmt: skip
+    styled(drawing, 260, hovermode="closest", margin=(66, 16, 30, 46))
+    drawing.update_xaxes(title_text="seconds from the first I/O")
+    drawing.update_yaxes(title_text="microseconds", rangemode="tozero", automargin=False)
+    return drawing

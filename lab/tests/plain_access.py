@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import mean, stdev
 
-from lab.tests.plain_reads import Row, compared, ratio_interval
+from lab.tests.plain_reads import Row
 
 MIB = 1 << 20
 
@@ -123,10 +123,6 @@ def scaling(values: dict[int, dict[str, list[float]]]) -> dict[int, Row]:
             single, name = values[1][measure], measure.removesuffix("_bytes_per_s").removesuffix("_bytes")
             row[measure], row[f"sd_{measure}"] = mean(found), stdev(found) if len(found) > 1 else None
             row[f"{name}_ratio"] = mean(found) / mean(single) if mean(single) else None
-            ends = (None, None) if writers == 1 else ratio_interval(found, single)
-            row |= compared(f"{name}_ratio", ends, 1, "higher", "lower", f"{name}_verdict")
-            if writers == 1 or row[f"{name}_ratio"] is None:
-                row[f"{name}_verdict"] = None
     return rows
 
 

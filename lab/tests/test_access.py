@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from engine.warehouse import Warehouse
+from lab.ask.verdict import FRAGMENTED, SLOWER, said
 from lab.build import build_lab
 from lab.landing import ingest_bundle
 from lab.pages.write import write_lab
@@ -21,6 +22,9 @@ from lab.tests.bundles import SAMPLES, SEEDS, agree, all_of, by, land, manifest,
 pytestmark = pytest.mark.xdist_group("lab")
 
 DEVICE, KERNEL_NAME = "8,16", "sdb"
+OF_WRITERS = """
+select * from lab.fct_bench_comparisons where experiment_id = ? and compared = 'writers' and side_a = 'writers=4' and side_b = 'writers=1'
+"""
 MINE = f"device = '{DEVICE}'"
 LARGE = {"requests": 400, "request_sectors": 1536}
 """Requests of 768 KiB, so that files have several units of a replay, which no number of requests fills exactly."""
@@ -194,11 +198,15 @@ def test_tasks_equal_the_plain_reference(landed: Warehouse, seed: int) -> None:
 def test_the_page_shows_what_the_relations_hold(landed: Warehouse, tmp_path: Path) -> None:
     page = write_lab(landed, "writers-1", tmp_path / "w.html", against="writers-2").read_text()
     scaling = all_of(landed, "fct_writer_scaling", "writers-1", "writers")
-    assert f"With 4 writers the same bytes lie in {scaling[4,]['extents_per_mib_ratio']:.3g} times as many extents" in page
     assert f"{scaling[4,]['seeks_per_mib']:.2f}" in page
-    low, high = (f"{scaling[4,][f'{end}_extents_per_mib_ratio']:.3g}" for end in ("low", "high"))
-    verdict = scaling[4,]["extents_per_mib_verdict"]
-    assert f"({verdict}; 95%: {low} to {high})" in page and f'<td class="n">{low} to {high}</td><td>{verdict}</td>' in page
+    compared = by(rows(landed, OF_WRITERS, "writers-1"), "benchmark", "test")
+    assert set(compared) == {("filefrag", "extents"), ("trace", "bandwidth"), ("trace", "run_length"), ("trace", "seeks")}
+    for row in compared.values():
+        words = {"extents": FRAGMENTED, "run_length": ("shorter", "longer"), "seeks": ("higher", "lower")}.get(row["test"], SLOWER)
+        sentence = said(row, "with 4 writers it", "with one", words)
+        assert f": {sentence}.</p>" in page and f"<td>{sentence}</td>" in page and (row["n_a"], row["n_b"]) == (2, 2)
+        if row["ratio_low"] is not None:
+            assert f'<td class="n">{row["ratio_low"]:.3g} to {row["ratio_high"]:.3g}</td>' in page
     assert f"(± {scaling[4,]['sd_mean_run_bytes'] / 1e3:.0f})" in page
     assert "writers-2: 4" in page and "<h2>How busy devices were, by their counters</h2>" in page and "How well slots" not in page
     page = write_lab(landed, "tasks", tmp_path / "t.html").read_text()

@@ -246,7 +246,7 @@ def test_phases_are_compared_in_words(landed: Warehouse) -> None:
 def test_settings_are_compared(landed: Warehouse) -> None:
     sides = ("alignment_bytes=131072", "alignment_bytes=4096")
     (row,) = json.loads(lab("compare", *sides, "--format", "json", "-w", landed.root).stdout)
-    assert (row["compared"], row["difference"], row["n_a"], row["verdict"]) == ("factor", 40.0, 2, "a better")
+    assert (row["compared"], row["difference"], row["n_a"], row["answer"]) == ("factor", 40.0, 2, "faster")
     factors = rows(landed, "select * from lab.dim_config_factors where experiment_id = 'layton' order by factor")
     assert [(row["factor"], row["value"]) for row in factors] == [("alignment_bytes", "131072"), ("stripe_width", "32")]
     wrong = lab("compare", "alignment_bytes=131072", "alignment=4096", "-w", landed.root)

@@ -194,11 +194,11 @@ def test_compare_names_the_better_side_in_either_order(landed: Warehouse) -> Non
     one = json.loads(lab("compare", "ext4", "btrfs", "--experiment", "s1", "--format", "json", "-w", landed.root).stdout)
     two = json.loads(lab("compare", "btrfs", "ext4", "--experiment", "s1", "--format", "json", "-w", landed.root).stdout)
     small = [row for row in one if row["test"] == "write" and row["parameter"] == 4096 and row["size_bytes"] == 16384 * 1024]
-    assert {row["verdict"] for row in small} == {"a better"} and len(small) == 2
+    assert {row["answer"] for row in small} == {"faster"} and len(small) == 2
     assert [row["difference"] for row in one] == [-row["difference"] for row in two]
     done = lab("compare", "ext4", "btrfs", "-w", landed.root)
     assert done.exit_code == 1 and "--experiment" in done.output
-    assert "ext4 better" in lab("compare", "ext4", "btrfs", "--experiment", "s1", "-w", landed.root).stdout
+    assert "Yes: ext4 is faster than btrfs by" in lab("compare", "ext4", "btrfs", "--experiment", "s1", "-w", landed.root).stdout
 
 
 def test_a_second_build_computes_only_experiments_with_new_deliveries(landed: Warehouse) -> None:
@@ -231,7 +231,7 @@ def test_the_page_says_what_the_relations_say(landed: Warehouse, tmp_path: Path)
             floor, ceiling = rng.randrange(len(choices["floors"])), rng.randrange(len(choices["ceilings"]))
             for found in choose(connection, "s1", None, choices["floors"][floor], choices["ceilings"][ceiling]):
                 shown = choices["answers"][found["config_id"]][floor][ceiling]
-                assert (shown and shown[0]) == size(found["buffer_bytes"])
+                assert (shown[0], shown[-1]) == (size(found["buffer_bytes"]) or "infeasible", found["answer"])
     assert "<strong>Missing.</strong>" in page and "no run is missing" in write_lab(landed, "exact", tmp_path / "e.html").read_text()
     assert "s2: ext4" in write_lab(landed, "s1", tmp_path / "both.html", against="s2").read_text()
 

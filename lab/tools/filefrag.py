@@ -25,7 +25,7 @@ _FILE = re.compile(r"File size of (.+) is (\d{1,18}) \((\d{1,15}) blocks?(?: of|
 _EXTENT = re.compile(
     r"\s*(\d{1,9}):\s*(\d{1,13})\.\.\s*(\d{1,13}):\s*(\d{1,13})\.\.\s*(\d{1,13}):\s*(\d{1,13}):(?:\s*\d{1,13}:)?\s*([a-z_,0-9]*)\s*"
 )
-_OLD_EXTENT = re.compile(r"\s*(\d{1,9})\s+(\d{1,13})\s+(\d{1,13})(?:\s+(\d{1,13}))??\s+(\d{1,13})(?:\s+([a-z_,0-9]+))?\s*")
+_OLD_EXTENT = re.compile(r"\s*(\d{1,9})\s+(\d{1,13})\s+(\d{1,13})(?:\s+(\d{1,13}))??\s+(\d{1,13})(?:\s+([a-z][a-z_,0-9]*))?\s*")
 """Extent as e2fsprogs 1.41 prints it: number, logical and physical start, where it was expected, length, flags."""
 _SUMMARY = re.compile(r"(.+): (\d{1,9}) extents? found(, .*)?\s*")
 _NOISE = re.compile(r"\s*|Filesystem type is: .*|\s*ext:?\s+logical.*|Filesystem cylinder groups .*|Blocksize of file .*")

@@ -34,8 +34,8 @@ TOTAL = "All clients"
 """Name of the sum that `fio --client` adds below the jobs of its hosts."""
 PERCENTILES = {"p99": ("99.000000", 1_000), "p999": ("99.900000", 10_000)}
 """Each with its name in the JSON, and the I/Os of which ten lie above it: fewer do not show it."""
-CAP_S = 16.9
-"""fio counts longer latencies in its last bucket, which ends at 17.1 s (axboe/fio #1668)."""
+CAP_US = {1e-3: 17.1e6, 1.0: 16.7e6}
+"""fio counts longer latencies in its last bucket (axboe/fio #1668): by the unit of its times, of fio 3 and of fio 2."""
 ALIASES = {"readwrite": "rw", "blocksize": "bs", "io_limit": "io_size"}
 DEFAULTS = {"rw": "read", "bs": "4096", "direct": "0", "iodepth": "1", "numjobs": "1"}
 """Values of options that a job does not name."""
@@ -51,6 +51,10 @@ UNTIL = (
 )  # fmt: skip
 """With one of these a job may do less than its size."""
 SIZE = re.compile(r"(\d{1,15})\s*([kmgtp]?)(i?b)?", re.IGNORECASE)
+
+
+Key = tuple[str, int | None, tuple[tuple[str, str], ...]]
+"""Name, group and options of jobs."""
 
 
 class Figure(NamedTuple):
@@ -84,7 +88,7 @@ def read(path: Path, reading: Reading) -> Iterator[tuple[str, pl.DataFrame]]:
     more: list[tuple[float | None, str | None, float | None]] = []
     ran: list[tuple[str, int | None, str | None, bool | None, str | None]] = []
     left_out: dict[str, list[str]] = {}
-    for name, options, members in _named(_concurrent(jobs, reading), document.get("global options")):
+    for name, options, members in _named(_concurrent(jobs, document.get("global options"), reading)):
         failures = [failed for job in members if (failed := _failure(job, options)) is not None]
         error, failure = failures[0] if failures else (None, None)
         ran.append((name, error, failure, *_steady(members)))
@@ -107,24 +111,23 @@ def read(path: Path, reading: Reading) -> Iterator[tuple[str, pl.DataFrame]]:
         yield "bench_results", results(rows, p999=p999, options=options_of, limits=limits)
 
 
-def _concurrent(jobs: list[Any], reading: Reading) -> dict[tuple[str, Any], list[dict[str, Any]]]:
-    """Name and group -> the jobs that ran together."""
-    found: dict[tuple[str, Any], list[dict[str, Any]]] = {}
+def _concurrent(jobs: list[Any], general: Any, reading: Reading) -> dict[Key, list[dict[str, Any]]]:
+    """The jobs that ran together and did the same, by name, group and options."""
+    found: dict[Key, list[dict[str, Any]]] = {}
     for job in jobs:
         if not isinstance(job, dict) or not isinstance(job.get("jobname"), str):
             reading.reject(f"a job without a name: {job}")
         elif job["jobname"] != TOTAL or len(jobs) == 1:
             group = job.get("groupid")
-            found.setdefault((utf8(job["jobname"]), group if isinstance(group, int) else None), []).append(job)
+            options = tuple(sorted(_options(general, job.get("job options")).items()))
+            found.setdefault((utf8(job["jobname"]), group if isinstance(group, int) else None, options), []).append(job)
     return found
 
 
-def _named(groups: dict[tuple[str, Any], list[dict[str, Any]]], general: Any) -> Iterator[tuple[str, dict[str, str], list[dict[str, Any]]]]:
+def _named(groups: dict[Key, list[dict[str, Any]]]) -> Iterator[tuple[str, dict[str, str], list[dict[str, Any]]]]:
     """Name, options and jobs of each group; where groups of one name differ in an option, the name has it in brackets."""
-    options = {key: _options(general, members[0].get("job options")) for key, members in groups.items()}
-    for (name, group), members in groups.items():
-        mine = options[name, group]
-        others = [of for (other, _), of in options.items() if other == name]
+    for (name, _, options), members in groups.items():
+        mine, others = dict(options), [dict(of) for other, _, of in groups if other == name]
         differing = [key for key in sorted({*mine}.union(*others)) if len({of.get(key) for of in others}) > 1]
         said = " ".join(f"{key}={mine.get(key, 'none')}" for key in differing)
         yield (f"{name}[{said}]" if said else name), mine, members
@@ -233,13 +236,15 @@ def _of_latencies(kind: str, latencies: list[Latencies], left_out: dict[str, lis
     for name, (key, least) in PERCENTILES.items():
         # json+ of some versions has them beside the rest
         said = [({**each.values, **(each.values.get("percentile") or {})}.get(key), each) for each in latencies]
-        tail = _weighed([(value * each.us, each.ios) for found, each in said if (value := number(found)) is not None])
+        tails_of = [(value * each.us, each) for found, each in said if (value := number(found)) is not None]
+        tail = _weighed([(value, each.ios) for value, each in tails_of])
         if tail is None:
             continue
         if ios < least:
             left_out.setdefault(f"{name} needs {least:,} I/Os", []).append(f"{line} has {ios:,.0f}")
-        elif tail >= CAP_S * 1e6:
-            left_out.setdefault("fio counts no latency above 17.1 s", []).append(f"{line}_{name} is at least 17.1 s")
+        elif capped := [cap for value, each in tails_of if value >= (cap := CAP_US[each.us])]:
+            seconds = f"{capped[0] / 1e6:.1f} s"
+            left_out.setdefault(f"fio counts no latency above {seconds}", []).append(f"{line}_{name} is at least {seconds}")
         else:
             tails[name] = tail
     if "p99" in tails:

@@ -314,7 +314,9 @@ def incidents(actions: list[Row]) -> tuple[list[Incident], list[Incident]]:
 
 
 def change_words(facts: WeekFacts) -> str:
-    """New and finished incidents."""
+    """New and finished incidents, where there is an earlier week."""
+    if not any(row["baseline_raid_hours"] for row in facts.slowness):
+        return ""
     parts = [
         f"{plural(row['kind'])}: {count(row['new_drive_count'])} new, {count(row['reopened_drive_count'])} slow again, "
         f"{count(row['resolved_drive_count'])} no longer slow"

@@ -110,7 +110,8 @@ def test_a_probe_is_planned_from_inventory(fleet: Warehouse) -> None:
     done = drivetail("confirm", "web1/sda", "--print", "-w", fleet.root)
     outer = shlex.split(done.stdout)
     assert outer[:3] == ["sudo", "sh", "-c"] and outer[4:] == [">", "confirm-S1.txt"]
-    assert "lsblk -dJ -o NAME,SERIAL /dev/sda /dev/sdc /dev/sdd &&" in outer[3] and "--readonly" in outer[3]
+    assert [f"is /dev/sd{device} S{n};" in outer[3] for device, n in zip("acd", (1, 3, 4), strict=True)] == [True] * 3
+    assert "--readonly" in outer[3]
     jobs = re.findall(r"--name=(\w+) --filename=(\S+)", outer[3])
     assert jobs == [("suspect", "/dev/sda"), ("peer", "/dev/sdc"), ("peer", "/dev/sdd")]
     said = drivetail("confirm", "S1", "-w", fleet.root).stdout
@@ -137,7 +138,32 @@ def test_a_device_that_is_another_drive_is_not_read(tmp_path: Path, monkeypatch:
     assert said(second) == said(second, Probed("S1", "web1", "/dev/sda", ("ZN9902",))) == ""  # an operator's word
     assert said(second, Probed("S1", "web1", "/dev/sda")) == "/dev/sda is now ZN9902, not S1: nothing was read"
     assert said(Probed("S3", "web1", "/dev/sdc"), second) == "/dev/sdc is now without a serial number, not S3: nothing was read"
+    assert said(Probed("web1/sdc", "web1", "/dev/sdc"), second) == ""  # nobody knows a serial number of it
     assert said(Probed("$(id)", "web1", "/dev/sdc; id")) == "/dev/sdc; id is now without a serial number, not $(id): nothing was read"
+
+
+def test_a_drive_known_by_its_name_alone_is_probed_by_it(tmp_path: Path, files: list[Path]) -> None:
+    """No source gives a serial number: the probe is of the name, and of the serial number that is learnt of it later."""
+    hours = [
+        f"TS {1767571200 + 300 * n}\n"
+        + "".join(f" 8 {16 * d} sd{'abc'[d]} {100 * n} 0 0 {100 * n * (3 if d == 0 else 1)} 0 0 0 0 0 0 0\n" for d in range(3))
+        for n in range(13)
+    ]
+    (tmp_path / "web1").mkdir()
+    (tmp_path / "web1" / "diskstats").write_text("".join(hours))
+    warehouse = Warehouse(tmp_path / "warehouse")
+    ingest("diskstats", [tmp_path / "web1"], warehouse.root, kind="disk")
+    build(warehouse)
+    printed = drivetail("confirm", "web1/sda", "--print", "-w", warehouse.root).stdout
+    assert "lsblk" not in printed and "> confirm-web1_sda.txt" in printed
+    given = [part for n, file in enumerate(files) for part in ("--device", f"web1/sd{'abc'[n]}={file}")]
+    done = drivetail("confirm", "web1/sda", *given, "--seconds", "6", "-w", warehouse.root)
+    assert "no serial number is known: see that no boot has renamed" in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("Probe of "), done.stderr
+    (tmp_path / "mapping.csv").write_text("host,device,drive_id\nweb1,sda,S1\n")
+    ingest("mapping", [tmp_path / "mapping.csv"], warehouse.root)
+    build(warehouse)
+    assert "Probe of " in drivetail("explain", "S1", "-w", warehouse.root).stdout
 
 
 def test_a_path_that_may_not_be_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -749,12 +749,16 @@ def test_counters_that_are_not_one_run_are_cut(
     assert {reads for *_, reads in minutes(warehouse, "web1/sdb")} <= {60, 29, 28, 19, 3}
 
 
-def test_times_that_a_clock_shows_twice_count_once(warehouse: Warehouse) -> None:
+@pytest.mark.parametrize("rotated_at", [None, 48, 55])
+def test_times_that_a_clock_shows_twice_count_once(rotated_at: int | None, warehouse: Warehouse) -> None:
     looks = EVERY_MINUTE[:41] + [(minute - 7, counted) for minute, counted in EVERY_MINUTE[41:]]
-    (file,) = warehouse.land("diskstats", counting(*looks)).files
-    # 14 to 20 came again, of two drives, 20 as the same instant; all that was counted is there
+    files = {"web1/diskstats-1": counting(*looks[:rotated_at])["web1/diskstats"]}
+    if rotated_at:
+        files["web1/diskstats-2"] = counting(*looks[rotated_at:])["web1/diskstats"]
+    file, *_ = warehouse.land("diskstats", files).files
+    # 14 to 20 came again, of two drives, 20 as the same instant; the step from 20 to 21 took eight minutes, and nothing says so
     assert (file.rows_superseded, file.rows_duplicate) == (12, 2)
-    assert (minutes(warehouse), cuts(warehouse)) == ([(None, 33, 60)], [])
+    assert (minutes(warehouse), cuts(warehouse)) == ([(None, 20, 40), (21, 33, 12)], [])
     assert (file.note or "").startswith("the clock of web1 was set back to 2026-01-05 10:34:00: 12 lines are left out")
 
 

@@ -263,6 +263,22 @@ def test_missing_intervals_cut_and_a_long_gap_is_a_cut_of_the_name(
     assert [at for (at,) in warehouse.rows("drive_aliases", "valid_from")] == cut
 
 
+@pytest.mark.parametrize("tool", ["sadf", "iostat"])
+def test_a_drive_that_came_within_an_interval_was_there_at_its_end(tool: str, warehouse: Warehouse) -> None:
+    if tool == "sadf":
+        listed = [interval(H + timedelta(minutes=n)) for n in range(10, 70, 10)]
+        for each in listed[1:]:
+            each["disk"] += [{**each["disk"][0], "disk-device": "sdb"}]  # type: ignore[operator, index]
+        land(warehouse, sadf(*listed))
+    else:
+        land(warehouse, iostat(*[[of_iostat()]] * 2, *[[of_iostat(), of_iostat("sdb", 10.0)]] * 5, minutes=10))
+    # 10 I/Os a second from 10:10 to 10:20, or more in less time; of the first interval nobody knows what was there before
+    assert warehouse.rows("drive_hours", "drive_id from_utc coverage") == [
+        ("web1/sda", None, 1.0), ("web1/sdb", H + timedelta(minutes=19, seconds=59), pytest.approx(2401 / 3600)),
+    ]  # fmt: skip
+    assert warehouse.rows("drive_hours", "read_ios io_count", drive_id="web1/sdb") in ([(30_000, None)], [(None, 30_000)])
+
+
 @pytest.mark.parametrize(
     ("sizes", "unit"), [(("rkB", "wkB"), 1024), (("rMB", "wMB"), 1 << 20), (("rsec", "wsec"), 512), (("rkB/s", "wkB/s"), 1024)]
 )

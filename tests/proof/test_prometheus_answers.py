@@ -158,9 +158,11 @@ def test_the_doctor_says_what_is_missing(day: tuple[Path, str], selection: Selec
     assert missing.check == check and said in f"{missing.said}; {missing.todo}"
 
 
-def test_the_doctor_asks_later_than_the_data(day: tuple[Path, str]) -> None:
-    (missing,) = (finding for finding in diagnose(day[1], Selection(), 3, START + timedelta(days=40)) if finding.state == MISSING)
-    assert missing.said == "no node_disk_reads_completed_total"
+@pytest.mark.parametrize("days", [2, 40, 4000])
+def test_the_doctor_asks_later_than_the_data(days: int, day: tuple[Path, str]) -> None:
+    (missing,) = (finding for finding in diagnose(day[1], Selection(), 3, START + timedelta(days=days)) if finding.state == MISSING)
+    assert missing.said.startswith("no node_disk_reads_completed_total")
+    assert ("now, but of hours before: nothing is scraped any more" in missing.said) == (days < 4000)
 
 
 @pytest.mark.parametrize("days", [0.3, 10])

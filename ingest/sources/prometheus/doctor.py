@@ -140,6 +140,9 @@ class _Doctor:
         if self.vector(f"topk(1, {old})"):
             said = f"no {READS}, but {old}: these are the names of node_exporter before 0.16, which a pull does not read"
             return Finding("counters", MISSING, said, "upgrade node_exporter; files of samples are read with these names, too")
+        if self.hours_back()[0] is not None:
+            todo = "are the exporters down? `up == 0` lists targets that do not answer; what is there can be pulled: --from, --until"
+            return Finding("counters", MISSING, f"no {READS} now, but of hours before: nothing is scraped any more", todo)
         return Finding(
             "counters", MISSING, f"no {READS}", "run node_exporter (its diskstats collector is on by default) and scrape it; see --match"
         )

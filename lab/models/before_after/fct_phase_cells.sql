@@ -5,9 +5,9 @@ with results as (
         results.* exclude (value),
         -- values in several units have no mean
         case when count(distinct results.unit) over cell = 1 then results.value end as value
-    from {{ ref('fct_bench_results') }} as results
+    from {{ ref('step_lab__measures') }} as results
     inner join {{ ref('dim_experiments') }} as experiments on results.experiment_id = experiments.experiment_id
-    where experiments.kind = 'before_after' and results.phase in ('before', 'after')
+    where experiments.kind = 'before_after' and results.phase in ('before', 'after') and results.benchmark not in ('trace', 'filefrag')
     window
         cell as (
             partition by results.experiment_id, results.config_id, results.benchmark, results.test, results.parameter, results.size_bytes
@@ -17,7 +17,6 @@ with results as (
 cells as (
     select
         experiment_id, config_id, benchmark, test, parameter, size_bytes,
-        '' as "pass",
         bool_and(higher_is_better) as higher_is_better,
         case when count(distinct unit) = 1 then any_value(unit) end as unit,
         bool_or(results.is_cached) as is_cached,
@@ -34,7 +33,7 @@ cells as (
 
 pairs as (
     select
-        experiment_id, config_id, benchmark, test, parameter, size_bytes, "pass", unit, higher_is_better, is_cached, b, a,
+        experiment_id, config_id, benchmark, test, parameter, size_bytes, unit, higher_is_better, is_cached, b, a,
         b.n as n_before,
         b.mean as mean_before,
         sqrt(b.variance) as sd_before,
@@ -62,44 +61,15 @@ compared as (
     {{ with_welch('pairs', ['experiment_id'], var('lab_level'), 'diff') }}
 ),
 
-tested as (
-    {{ with_worse('(select * exclude (holm_p) from compared)', 'b', 'a', '(limits is not null or differing_options is not null)') }}
-),
-
-corrected as (
-    {{ with_holm('tested', ['experiment_id']) }}
-),
-
 judged as (
-    select
-        *,
-        {{ percent_worse('worse', 'b') }} as loss_percent,
-        {{ percent_worse('worse - worse_width', 'b') }} as loss_percent_low,
-        {{ percent_worse('worse + worse_width', 'b') }} as loss_percent_high,
-        -- how much worse, and how much better, it is after at most
-        {{ percent_worse('worse + one_sided_width', 'b') }} as most_loss_percent,
-        -({{ percent_worse('worse - one_sided_width', 'b') }}) as most_gain_percent,
-        abs({{ percent_worse(
-            'detectable_effect(cast(least(b.n, a.n) as double), cast(' ~ var('lab_level') ~ ' as double), cast(' ~ var('lab_power') ~ ' as double)) * spread',
-            'b'
-        ) }}) / 100 as detectable_ratio,
-        try_cast(runs_to_detect(
-            cast(case
-                when not is_log then {{ var('lab_equal_percent') }} / 100.0 * abs(b.mean)
-                when higher_is_better then -ln(1 - {{ var('lab_equal_percent') }} / 100.0)
-                else ln(1 + {{ var('lab_equal_percent') }} / 100.0)
-            end / nullif(spread, 0) as double),
-            cast({{ var('lab_level') }} as double),
-            cast({{ var('lab_power') }} as double)
-        ) as bigint) as runs_to_show
-    from corrected
+    {{ with_answer(
+        "(select * exclude (holm_p), case when differing_options is not null then 'not alike' when limits is not null then 'limited' end as left_out from compared)",
+        'b', 'a', ['experiment_id'], 'config_id, benchmark, parameter, size_bytes'
+    ) }}
 )
 
 select
-    judged.* exclude (
-        b, a, "pass", base, standard_error, half_width, is_log, worse, base_variance, other_variance, spread, worse_error, worse_df, worse_p,
-        worse_width, one_sided_width
-    ),
+    judged.* exclude (b, a, base, standard_error, half_width, left_out),
     case
         when (judged.diff > 0) = judged.higher_is_better and judged.diff <> 0 then 'before' when judged.diff <> 0 then 'after' when judged.diff = 0 then 'equal'
     end as better,
@@ -113,18 +83,6 @@ select
     judged.pct_better < {{ lab_minor_percent }} as is_minor,
     judged.diff - judged.half_width as ci_low,
     judged.diff + judged.half_width as ci_high,
-    judged.worse_p,
-    greatest(judged.most_loss_percent, judged.most_gain_percent) < {{ var('lab_equal_percent') }} as is_equal,
-    case
-        when judged.differing_options is not null then 'not alike'
-        when judged.limits is not null then 'limited'
-        when judged.spread is null then 'no data'
-        when judged.holm_p < {{ var('lab_level') }} and judged.worse > 0 then 'slower'
-        when judged.holm_p < {{ var('lab_level') }} then 'faster'
-        when is_equal then 'equal'
-        when judged.most_loss_percent < {{ var('lab_equal_percent') }} then 'not slower'
-        else 'cannot say'
-    end as answer,
     judged.n_before = experiments.expected_runs and judged.n_after = experiments.expected_runs as is_complete
 from judged
 inner join {{ ref('dim_experiments') }} as experiments using (experiment_id)

@@ -1,9 +1,9 @@
--- Two configurations, devices, phases or values of a factor over every test that both have, in both orders.
+-- Two configurations, numbers of writers, devices, phases, values of a factor or buffers over every test that both have, in both orders.
 -- Grain: experiment_id, compared, config_id, side_a, side_b, pass, benchmark, test, parameter, size_bytes.
 with results as (
-    select results.*, configs.device_id
-    from {{ ref('fct_bench_results') }} as results
-    inner join {{ ref('dim_configs') }} as configs on results.experiment_id = configs.experiment_id and results.config_id = configs.config_id
+    select measures.*, configs.device_id, 'writers=' || configs.writers as writers
+    from {{ ref('step_lab__measures') }} as measures
+    inner join {{ ref('dim_configs') }} as configs using (experiment_id, config_id)
 ),
 
 factored as (
@@ -13,11 +13,13 @@ factored as (
 ),
 
 sides as (
-    {%- for compared, side, config, factor, source in (
-        ('config', 'config_id', "''", "''", 'results'),
-        ('device', 'device_id', "''", "''", 'results'),
-        ('phase', 'phase', 'config_id', "''", 'results'),
-        ('factor', 'setting', "''", 'factor', 'factored'),
+    {%- for compared, side, config, factor, parameter, source in (
+        ('config', 'config_id', "''", "''", 'parameter', 'results'),
+        ('writers', 'writers', "''", "''", 'parameter', 'results'),
+        ('device', 'device_id', "''", "''", 'parameter', 'results'),
+        ('phase', 'phase', 'config_id', "''", 'parameter', 'results'),
+        ('factor', 'setting', "''", 'factor', 'parameter', 'factored'),
+        ('buffer', 'cast(buffer_bytes as varchar)', 'config_id', "''", '0', ref('step_lab__buffers')),
     ) %}
     select
         experiment_id,
@@ -26,7 +28,9 @@ sides as (
         {{ factor }} as factor,
         {{ side }} as side,
         "pass",
-        benchmark, test, parameter, size_bytes,
+        benchmark, test,
+        {{ parameter }} as parameter,
+        size_bytes,
         min(unit) as unit,
         bool_and(higher_is_better) as higher_is_better,
         bool_and(is_limited) as is_limited,
@@ -62,7 +66,9 @@ pairs as (
             'a.options', 'b.options',
             "case a.compared when 'factor' then [a.factor] when 'phase' then [] else coalesce(factors.asked, []) end"
         ) }} as differing_options,
-        coalesce(a.is_limited and b.is_limited, false) as is_limited
+        case when differing_options is not null then 'not alike' when a.is_limited and b.is_limited then 'limited' end as left_out,
+        -- of buffers the best is looked for, so every two of a test belong together; else the tests of two sides
+        case a.compared when 'buffer' then a.test else a.side || chr(10) || b.side end as family
     from sides as a
     inner join sides as b
         on a.experiment_id = b.experiment_id
@@ -79,45 +85,24 @@ pairs as (
     left join factors on a.experiment_id = factors.experiment_id
 ),
 
-measured as (
-    select
-        *,
-        {{ welch_sides('a', 'b') }}
-    from pairs
-),
-
-compared as (
-    {{ with_welch('measured', ['experiment_id', 'compared', 'config_id', 'side_a', 'side_b'], var('lab_level')) }}
-),
-
-tested as (
-    {{ with_worse('(select * exclude (holm_p) from compared)', 'b', 'a', '(is_limited or differing_options is not null)') }}
-),
-
-corrected as (
-    {{ with_holm('tested', ['experiment_id', 'compared', 'config_id', 'side_a', 'side_b']) }}
+judged as (
+    {{ with_answer(
+        'pairs', 'b', 'a', ['experiment_id', 'compared', 'config_id', 'family'],
+        'benchmark, "pass", parameter, size_bytes, least(side_a, side_b), greatest(side_a, side_b)',
+        "compared <> 'buffer'"
+    ) }}
 )
 
 select
-    * exclude (
-        a, b, standard_error, half_width, is_log, worse, base_variance, other_variance, spread, worse_error, worse_df, worse_p, worse_width, one_sided_width
-    ),
-    difference / nullif(abs(mean_b), 0) as difference_ratio,
-    difference - half_width as ci_low,
-    difference + half_width as ci_high,
-    worse_p,
-    {{ percent_worse('worse', 'b') }} as worse_percent,
-    {{ percent_worse('worse - worse_width', 'b') }} as worse_percent_low,
-    {{ percent_worse('worse + worse_width', 'b') }} as worse_percent_high,
-    case
-        when differing_options is not null then 'not alike'
-        when is_limited then 'limited'
-        when n_a < 2 or n_b < 2 then 'no data'
-        when holm_p < {{ var('lab_level') }} and worse < 0 then 'a better'
-        when holm_p < {{ var('lab_level') }} then 'b better'
-        when greatest(
-            {{ percent_worse('worse + one_sided_width', 'b') }}, -({{ percent_worse('worse - one_sided_width', 'b') }})
-        ) < {{ var('lab_equal_percent') }} then 'equal'
-        else 'inconclusive'
-    end as verdict
-from corrected
+    * exclude (a, b, left_out, family),
+    a.n as n_a,
+    b.n as n_b,
+    a.mean as mean_a,
+    b.mean as mean_b,
+    sqrt(a.variance) as sd_a,
+    sqrt(b.variance) as sd_b,
+    a.mean - b.mean as difference,
+    case when higher_is_better then 1 - loss_percent / 100 else 1 + loss_percent / 100 end as ratio,
+    case when higher_is_better then 1 - loss_percent_high / 100 else 1 + loss_percent_low / 100 end as ratio_low,
+    case when higher_is_better then 1 - loss_percent_low / 100 else 1 + loss_percent_high / 100 end as ratio_high
+from judged

@@ -1,4 +1,4 @@
--- Fragmentation and speed of writers with and without preallocation (factor `fallocate`). Grain: experiment_id, writers.
+-- Fragmentation and speed of writers with and without preallocation (factor `fallocate`). Grain: experiment_id, config_id, config_id_without.
 with configs as (
     select
         configs.experiment_id, configs.config_id,
@@ -18,37 +18,41 @@ with configs as (
 
 files as (
     select
-        configs.experiment_id, configs.writers,
-        {%- for side, condition in (('without', 'not configs.is_preallocated'), ('with', 'configs.is_preallocated')) %}
-        count(*) filter (where {{ condition }}) as files_{{ side }},
-        count(*) filter (where {{ condition }} and fragments.extent_count = 1) as whole_files_{{ side }},
-        avg(fragments.extent_count) filter (where {{ condition }}) as extents_per_file_{{ side }}{{ ',' if not loop.last }}
-        {%- endfor %}
-    from configs
-    inner join {{ ref('fct_file_fragments') }} as fragments using (experiment_id, config_id)
-    where configs.writers is not null
-    group by configs.experiment_id, configs.writers
+        experiment_id, config_id,
+        count(*) as files,
+        count(*) filter (where extent_count = 1) as whole_files,
+        avg(extent_count) as extents_per_file
+    from {{ ref('fct_file_fragments') }}
+    group by experiment_id, config_id
 ),
 
 speeds as (
-    select
-        configs.experiment_id, configs.writers,
-        {{ of_sample('avg', 'results.value', 'not configs.is_preallocated') }} as write_bytes_per_s_without,
-        {{ of_sample('avg', 'results.value', 'configs.is_preallocated') }} as write_bytes_per_s_with
+    select experiment_id, config_id, {{ of_sample('avg', 'value') }} as write_bytes_per_s
+    from {{ ref('fct_bench_results') }}
+    where benchmark = 'writers' and test = 'write' and unit = 'B/s'
+    group by experiment_id, config_id
+),
+
+measured as (
+    select configs.*, files.files, files.whole_files, files.extents_per_file, speeds.write_bytes_per_s
     from configs
-    inner join {{ ref('fct_bench_results') }} as results using (experiment_id, config_id)
-    where results.benchmark = 'writers' and results.test = 'write' and results.unit = 'B/s'
-    group by configs.experiment_id, configs.writers
+    inner join files using (experiment_id, config_id)
+    left join speeds using (experiment_id, config_id)
 )
 
 select
-    files.experiment_id, files.writers,
-    {%- for side in ('without', 'with') %}
-    files.files_{{ side }},
-    files.whole_files_{{ side }},
-    files.extents_per_file_{{ side }},
-    speeds.write_bytes_per_s_{{ side }}{{ ',' if not loop.last }}
+    preallocated.experiment_id, preallocated.config_id,
+    usual.config_id as config_id_without,
+    preallocated.writers,
+    {%- for side, relation in (('without', 'usual'), ('with', 'preallocated')) %}
+    {{ relation }}.files as files_{{ side }},
+    {{ relation }}.whole_files as whole_files_{{ side }},
+    {{ relation }}.extents_per_file as extents_per_file_{{ side }},
+    {{ relation }}.write_bytes_per_s as write_bytes_per_s_{{ side }}{{ ',' if not loop.last }}
     {%- endfor %}
-from files
-left join speeds on files.experiment_id = speeds.experiment_id and files.writers = speeds.writers
-where files.files_without > 0 and files.files_with > 0
+from measured as preallocated
+inner join measured as usual
+    on preallocated.experiment_id = usual.experiment_id
+    and preallocated.writers = usual.writers
+    and preallocated.is_preallocated
+    and not usual.is_preallocated

@@ -1,4 +1,4 @@
--- Effect of more concurrent writers on bandwidth, run length, seeks, fragmentation and the speed of writes. Grain: experiment_id, writers.
+-- Bandwidth, run length, seeks, fragmentation and the speed of writes by the number of writers; fct_bench_comparisons says what differs. Grain: experiment_id, writers.
 {%- set columns = {
     'bandwidth': 'bandwidth_bytes_per_s', 'mean_run': 'mean_run_bytes', 'seeks_per_mib': 'seeks_per_mib',
     'extents_per_file': 'extents_per_file', 'extents_per_mib': 'extents_per_mib', 'write': 'write_bytes_per_s'
@@ -55,7 +55,6 @@ spreads as (
     select
         experiment_id, writers, measure,
         count(*) as samples,
-        count(value) as n,
         {{ of_sample('avg', 'value') }} as mean,
         {{ of_sample('stddev_samp', 'value') }} as sd
     from samples
@@ -63,27 +62,9 @@ spreads as (
 ),
 
 compared as (
-    select
-        spreads.*,
-        spreads.mean / nullif(single.mean, 0) as ratio,
-        case
-            when spreads.writers <> 1
-                then {{ ratio_half_width('spreads.mean', 'spreads.sd', 'spreads.n', 'single.mean', 'single.sd', 'single.n') }}
-        end as half_width
+    select spreads.*, spreads.mean / nullif(single.mean, 0) as ratio
     from spreads
     left join spreads as single on spreads.experiment_id = single.experiment_id and spreads.measure = single.measure and single.writers = 1
-),
-
-judged as (
-    select
-        *,
-        ratio - half_width as low_ratio,
-        ratio + half_width as high_ratio,
-        case
-            when writers <> 1 and ratio is not null
-                then {{ interval_verdict('ratio - half_width', 'ratio + half_width', 1, 'higher', 'lower') }}
-        end as verdict
-    from compared
 ),
 
 extents as (
@@ -96,21 +77,18 @@ extents as (
 
 select
     counts.experiment_id, counts.writers,
-    coalesce(any_value(judged.samples) filter (where judged.measure = 'mean_run'), 0) as traces,
-    coalesce(any_value(judged.samples) filter (where judged.measure = 'extents_per_file'), 0) as files,
+    coalesce(any_value(compared.samples) filter (where compared.measure = 'mean_run'), 0) as traces,
+    coalesce(any_value(compared.samples) filter (where compared.measure = 'extents_per_file'), 0) as files,
     {%- for measure, column in columns.items() %}
-    {%- set of_measure = "filter (where judged.measure = '" ~ measure ~ "')" %}
-    any_value(judged.mean) {{ of_measure }} as {{ column }},
-    any_value(judged.sd) {{ of_measure }} as sd_{{ column }},
-    any_value(judged.ratio) {{ of_measure }} as {{ measure }}_ratio,
-    any_value(judged.low_ratio) {{ of_measure }} as low_{{ measure }}_ratio,
-    any_value(judged.high_ratio) {{ of_measure }} as high_{{ measure }}_ratio,
-    any_value(judged.verdict) {{ of_measure }} as {{ measure }}_verdict,
+    {%- set of_measure = "filter (where compared.measure = '" ~ measure ~ "')" %}
+    any_value(compared.mean) {{ of_measure }} as {{ column }},
+    any_value(compared.sd) {{ of_measure }} as sd_{{ column }},
+    any_value(compared.ratio) {{ of_measure }} as {{ measure }}_ratio,
     {%- endfor %}
     any_value(extents.mean_extent_bytes) as mean_extent_bytes,
     any_value(extents.mean_extent_bytes / nullif(single.mean_extent_bytes, 0)) as mean_extent_ratio
 from configs as counts
-left join judged on counts.experiment_id = judged.experiment_id and counts.writers = judged.writers
+left join compared on counts.experiment_id = compared.experiment_id and counts.writers = compared.writers
 left join extents on counts.experiment_id = extents.experiment_id and counts.writers = extents.writers
 left join extents as single on counts.experiment_id = single.experiment_id and single.writers = 1
 group by counts.experiment_id, counts.writers

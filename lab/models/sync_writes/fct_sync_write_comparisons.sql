@@ -1,14 +1,14 @@
--- Two configurations on one device at one buffer size, by Welch's test. Grain: experiment_id, pass, buffer_bytes, config_a, config_b.
+-- Two configurations on one device at one buffer size: the paper's tests, and the answer of the lab. Grain: experiment_id, pass, buffer_bytes, config_a, config_b.
 with sides as (
     select
         experiment_id,
         "pass",
-        buffer_bytes, config_id,
+        buffer_bytes, config_id, size_bytes,
         count(*) as n,
         {{ of_sample('avg', 'value') }} as mean,
         {{ of_sample('var_samp', 'value') }} as variance
     from {{ ref('step_lab__sync_writes') }}
-    group by experiment_id, "pass", buffer_bytes, config_id
+    group by experiment_id, "pass", buffer_bytes, config_id, size_bytes
 ),
 
 pairs as (
@@ -19,6 +19,8 @@ pairs as (
         a.config_id as config_a,
         b.config_id as config_b,
         {{ welch_sides('a', 'b') }},
+        a.size_bytes as size_a,
+        b.size_bytes as size_b,
         {{ pooled_error('a', 'b') }} as pooled_error,
         a.n + b.n - 2 as pooled_df
     from sides as a
@@ -37,10 +39,29 @@ tested as (
 )
 
 select
-    * exclude (standard_error, pooled_error, pooled_df, half_width) replace (case when welch_t is not null then welch_df end as welch_df),
-    difference / pooled_error as pooled_t,
-    student_two_sided_p(difference / pooled_error, cast(pooled_df as double)) as pooled_p,
-    coalesce(welch_p < {{ var('lab_significant_p') }}, false) as is_significant,
-    difference - half_width as ci_low,
-    difference + half_width as ci_high
+    tested.* exclude (standard_error, pooled_error, pooled_df, half_width, size_a, size_b)
+    replace (case when tested.welch_t is not null then tested.welch_df end as welch_df),
+    tested.difference / tested.pooled_error as pooled_t,
+    student_two_sided_p(tested.difference / tested.pooled_error, cast(tested.pooled_df as double)) as pooled_p,
+    coalesce(tested.welch_p < {{ var('lab_significant_p') }}, false) as is_significant,
+    tested.difference - tested.half_width as ci_low,
+    tested.difference + tested.half_width as ci_high,
+    answers.loss_percent, answers.loss_percent_low, answers.loss_percent_high, answers.most_loss_percent,
+    answers.most_gain_percent, answers.runs_to_show,
+    answers.holm_p as answer_p,
+    answers.differing_options,
+    -- files of other sizes are other tests
+    coalesce(answers.answer, 'not alike') as answer
 from tested
+left join {{ ref('fct_bench_comparisons') }} as answers
+    on tested.experiment_id = answers.experiment_id
+    and answers.compared = 'config'
+    and tested.config_a = answers.side_a
+    and tested.config_b = answers.side_b
+    and answers.benchmark = 'iozone_' || tested."pass"
+    and answers.test = 'write'
+    and tested.buffer_bytes = answers.parameter
+    and tested.size_a = answers.size_bytes
+    and tested.size_b = answers.size_bytes
+    and tested.n_a = answers.n_a
+    and tested.n_b = answers.n_b

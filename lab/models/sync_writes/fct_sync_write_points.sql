@@ -12,18 +12,17 @@ with passes as (
     group by experiment_id, config_id, buffer_bytes, "pass"
 ),
 
--- the best of a configuration beside each of its buffers; of equals the smallest
-compared as (
+-- a buffer is among the best unless another is shown to be better
+beaten as (
     select
-        *,
-        power(sd, 2) / n as error,
-        first_value(mean) over by_mean as best_mean,
-        first_value(n) over by_mean as best_n,
-        power(first_value(sd) over by_mean, 2) / first_value(n) over by_mean as best_error
-    from passes
-    window by_mean as (
-        partition by experiment_id, config_id, "pass" order by case when "pass" = 'latency' then mean else -mean end asc, buffer_bytes asc
-    )
+        experiment_id, config_id,
+        cast(side_a as bigint) as buffer_bytes,
+        {%- for test in ('throughput', 'latency', 'ratio') %}
+        coalesce(bool_or(answer = 'slower') filter (where test = '{{ test }}'), false) as is_beaten_{{ test }}{{ ',' if not loop.last }}
+        {%- endfor %}
+    from {{ ref('fct_bench_comparisons') }}
+    where compared = 'buffer'
+    group by experiment_id, config_id, side_a
 ),
 
 judged as (
@@ -32,16 +31,8 @@ judged as (
         sd / nullif(mean, 0) * detectable_effect(
             cast(n as double), cast({{ var('lab_level') }} as double), cast({{ var('lab_power') }} as double)
         ) as detectable_ratio,
-        student_quantile(cast(1 - {{ var('lab_level') }} / 2 as double), cast(n - 1 as double)) * sd / sqrt(n) as half_width,
-        -- a buffer is among the best unless Welch's test tells it from the best one; with one run of either it cannot
-        case
-            when best_error + error > 0
-                then student_two_sided_p(
-                    (mean - best_mean) / sqrt(best_error + error), {{ satterthwaite('best_error', 'best_n', 'error', 'n') }}
-                ) >= {{ var('lab_level') }}
-            else mean = best_mean or best_error + error is null
-        end as is_best
-    from compared
+        student_quantile(cast(1 - {{ var('lab_level') }} / 2 as double), cast(n - 1 as double)) * sd / sqrt(n) as half_width
+    from passes
 ),
 
 points as (
@@ -56,8 +47,7 @@ points as (
         any_value(greatest_value) {{ of_pass }} as max_{{ name }},
         any_value(detectable_ratio) {{ of_pass }} as detectable_{{ pass }}_ratio,
         any_value(mean - half_width) {{ of_pass }} as low_{{ name }},
-        any_value(mean + half_width) {{ of_pass }} as high_{{ name }},
-        any_value(is_best) {{ of_pass }} as is_best_{{ pass }}{{ ',' if not loop.last }}
+        any_value(mean + half_width) {{ of_pass }} as high_{{ name }}{{ ',' if not loop.last }}
         {%- endfor %}
     from judged
     group by experiment_id, config_id, buffer_bytes
@@ -98,41 +88,28 @@ tailed as (
         experiment_id, config_id, buffer_bytes,
         count(*) as n_p99,
         {{ of_sample('avg', 'value') }} as p99_latency_us,
+        student_quantile(cast(1 - {{ var('lab_level') }} / 2 as double), cast(nullif(n_p99 - 1, 0) as double))
+        * {{ of_sample('stddev_samp', 'value') }} / sqrt(n_p99) as half_width,
+        p99_latency_us - half_width as low_p99_latency_us,
+        p99_latency_us + half_width as high_p99_latency_us,
         {{ of_sample('avg', 'p999') }} as p999_latency_us
     from preferred
     group by experiment_id, config_id, buffer_bytes
-),
-
-best as (
-    select
-        *,
-        first_value(ratio) over by_ratio as best_ratio,
-        first_value(ratio_relative_se) over by_ratio as best_ratio_error,
-        first_value(least(n_throughput, n_latency)) over by_ratio as best_ratio_n
-    from rated
-    window by_ratio as (partition by experiment_id, config_id order by ratio desc nulls last, buffer_bytes asc)
 )
 
 select
-    points.* exclude (best_ratio, best_ratio_error, best_ratio_n),
-    tailed.n_p99, tailed.p99_latency_us, tailed.p999_latency_us,
-    -- a ratio varies as both its means do
-    case
-        when points.ratio is not null
-            then coalesce(
-                abs(ln(points.best_ratio / points.ratio)) < student_quantile(
-                    cast(1 - {{ var('lab_level') }} / 2 as double),
-                    cast(nullif(least(points.n_throughput, points.n_latency, points.best_ratio_n) - 1, 0) as double)
-                ) * sqrt(power(points.ratio_relative_se, 2) + power(points.best_ratio_error, 2)) or points.ratio = points.best_ratio,
-                true
-            )
-    end as is_best_ratio,
+    points.*,
+    tailed.* exclude (experiment_id, config_id, buffer_bytes, half_width),
+    {%- for test, value in (('throughput', 'mean_throughput_kb_per_s'), ('latency', 'mean_latency_us'), ('ratio', 'ratio')) %}
+    case when points.{{ value }} is not null then not coalesce(beaten.is_beaten_{{ test }}, false) end as is_best_{{ test }},
+    {%- endfor %}
     -- a spread that is not known counts 0
     points.mean_throughput_kb_per_s - coalesce(points.sd_throughput_kb_per_s, 0) as conservative_throughput_kb_per_s,
     points.mean_latency_us + coalesce(points.sd_latency_us, 0) as conservative_latency_us,
     (points.mean_throughput_kb_per_s - coalesce(points.sd_throughput_kb_per_s, 0))
     / nullif(points.mean_latency_us + coalesce(points.sd_latency_us, 0), 0) as conservative_ratio,
     least(points.n_throughput, points.n_latency) >= experiments.expected_runs as is_complete
-from best as points
+from rated as points
 inner join {{ ref('dim_experiments') }} as experiments using (experiment_id)
+left join beaten using (experiment_id, config_id, buffer_bytes)
 left join tailed using (experiment_id, config_id, buffer_bytes)

@@ -5,24 +5,24 @@ with last_week as (
     select max(week_utc) as week_utc from {{ ref('dim_weeks') }} where is_complete
 ),
 
-candidates as (
-    select * from {{ ref('replacement_candidates') }}
-),
-
 -- of a drive that is slow and chronic, the alert that is sooner to look at
 alerts as (
-    select
-        own.*,
-        shared.subject_type as shared_type,
-        shared.subject_id as shared_id,
-        shared.drive_count as shared_drive_count,
-        row_number() over (
-            partition by own.subject_id order by case own.reason when 'acute' then 1 else 2 end asc, own.raised_at desc
-        ) as alert_place
-    from {{ ref('fct_slow_alerts') }} as own
-    left join {{ ref('fct_slow_alerts') }} as shared on own.part_of = shared.alert_id
-    where own.subject_type = 'drive'
-        and (own.cleared_at is null or (shared.alert_id is not null and shared.cleared_at is null))
+    select *
+    from (
+        select
+            own.*,
+            shared.subject_type as shared_type,
+            shared.subject_id as shared_id,
+            shared.drive_count as shared_drive_count,
+            row_number() over (
+                partition by own.subject_id order by case own.reason when 'acute' then 1 else 2 end asc, own.raised_at desc
+            ) as alert_place
+        from {{ ref('fct_slow_alerts') }} as own
+        left join {{ ref('fct_slow_alerts') }} as shared on own.part_of = shared.alert_id
+        where own.subject_type = 'drive'
+            and (own.cleared_at is null or (shared.alert_id is not null and shared.cleared_at is null))
+    ) as open_alerts
+    where alert_place = 1
 ),
 
 past_alerts as (
@@ -39,32 +39,27 @@ costs as (
 ),
 
 decisions as (
-    select *, row_number() over (partition by drive_id order by decision_seq desc) as decision_place
-    from {{ ref('fct_drive_decisions') }}
-    where state in ('pending', 'standing')
+    select *
+    from (
+        select
+            *,
+            row_number() over (partition by drive_id order by decision_seq desc) as decision_place,
+            max(case when state = 'pending' then 1 else 0 end) over (partition by drive_id) = 1 as is_pending
+        from {{ ref('fct_drive_decisions') }}
+        where state in ('pending', 'standing')
+    ) as open_decisions
+    where decision_place = 1
 ),
 
 boundary as (
     select max(boundary_utc) as boundary_utc from {{ ref('int_boundaries') }}
 ),
 
+-- every list is read once: each is views over views, planned again for each reference
 listed as (
-    select drive_id from candidates where verdict <> 'leave'
-    union
-    select subject_id as drive_id from alerts
-    union
-    select drive_id from costs where cost_rank <= {{ var('action_costliest_drives') }} and tail_hours > 0
-    union
-    select drive_id from decisions where state = 'pending'
-),
-
-joined as (
     select
-        listed.drive_id,
-        drives.kind,
-        coalesce(candidates.raid_group_id, drives.current_raid_group_id) as raid_group_id,
-        drives.host, drives.enclosure, drives.slot, drives.device, drives.model, drives.capacity_bytes,
-        recent.slow_since_utc,
+        coalesce(candidates.drive_id, alerts.subject_id, costs.drive_id, decisions.drive_id) as drive_id,
+        candidates.raid_group_id as candidate_raid_group_id,
         candidates.candidate_rank, candidates.boundary_utc, candidates.verdict, candidates.verdict_reason, candidates.own_tail_hours_28d,
         candidates.tail_hours_caused_28d, candidates.slow_hours_28d, candidates.cost_tail_hours,
         alerts.alert_id,
@@ -75,38 +70,47 @@ joined as (
         alerts.imbalanced_hours, alerts.load_known_hours, alerts.load_ratio,
         alerts.load_known_hours - alerts.imbalanced_hours as like_hours,
         alerts.median_slowdown, alerts.shared_type, alerts.shared_id, alerts.shared_drive_count,
-        past_alerts.last_cleared_at,
-        last_week.week_utc,
         costs.cost_rank,
         coalesce(costs.tail_hours, 0) as week_tail_hours,
         coalesce(costs.tail_hours > 0 and costs.cost_rank <= {{ var('action_costliest_drives') }}, false) as is_costliest,
+        coalesce(decisions.is_pending, false) as is_pending,
         decisions.verdict as decision,
         decisions.decided_by, decisions.decided_at, decisions.note, decisions.ticket, decisions.until_utc,
-        decisions.is_past_until as is_overdue,
+        decisions.is_past_until as is_overdue
+    from {{ ref('replacement_candidates') }} as candidates
+    full join alerts on candidates.drive_id = alerts.subject_id
+    full join costs on coalesce(candidates.drive_id, alerts.subject_id) = costs.drive_id
+    full join decisions on coalesce(candidates.drive_id, alerts.subject_id, costs.drive_id) = decisions.drive_id
+),
+
+joined as (
+    select
+        listed.*,
+        drives.kind,
+        coalesce(listed.candidate_raid_group_id, drives.current_raid_group_id) as raid_group_id,
+        drives.host, drives.enclosure, drives.slot, drives.device, drives.model, drives.capacity_bytes,
+        recent.slow_since_utc, past_alerts.last_cleared_at, last_week.week_utc,
         floors.held_back_by, floors.max_latency_us, floors.floor_us,
         standing.standing, standing.role, standing.replaced_at,
         coalesce(standing.standing in ('replaced', 'gone'), false) as has_left,
         boundary.boundary_utc as candidates_boundary_utc,
-        coalesce(case when alerts.shared_type <> 'drive' then alerts.shared_type end, incidents.place_type) as place_type,
-        case when alerts.shared_type <> 'drive' then alerts.shared_id else incidents.place_id end as place_id,
+        coalesce(case when listed.shared_type <> 'drive' then listed.shared_type end, incidents.place_type) as place_type,
+        case when listed.shared_type <> 'drive' then listed.shared_id else incidents.place_id end as place_id,
         -- of another place than the alert's only where that lies within it
-        case when incidents.place_type <> 'raid_group' or coalesce(alerts.shared_type, 'drive') = 'drive' then incidents.shared_hours end as shared_hours,
+        case when incidents.place_type <> 'raid_group' or coalesce(listed.shared_type, 'drive') = 'drive' then incidents.shared_hours end as shared_hours,
         incidents.slow_hours as incident_slow_hours,
         recent.cause as own_cause,
         recent.evidence as own_evidence
     from listed
     cross join last_week
     cross join boundary
-    left join candidates on listed.drive_id = candidates.drive_id
-    left join alerts on listed.drive_id = alerts.subject_id and alerts.alert_place = 1
     left join past_alerts on listed.drive_id = past_alerts.drive_id
-    left join costs on listed.drive_id = costs.drive_id
-    left join decisions on listed.drive_id = decisions.drive_id and decisions.decision_place = 1
     left join {{ ref('int_drives__below_floor') }} as floors on listed.drive_id = floors.drive_id
     left join {{ ref('int_drives__recent_slowness') }} as recent on listed.drive_id = recent.drive_id
     left join {{ ref('int_drives__standing') }} as standing on listed.drive_id = standing.drive_id
     left join {{ ref('int_drives__incidents') }} as incidents on listed.drive_id = incidents.drive_id
     left join {{ ref('dim_drives') }} as drives on listed.drive_id = drives.drive_id
+    where coalesce(listed.verdict <> 'leave', false) or listed.alert_id is not null or listed.is_costliest or listed.is_pending
 ),
 
 judged as (

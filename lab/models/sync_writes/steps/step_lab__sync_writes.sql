@@ -15,7 +15,7 @@ select
     experiment_id, config_id,
     case benchmark when 'iozone_throughput' then 'throughput' else 'latency' end as "pass",
     parameter as buffer_bytes,
-    run_number, phase, repetition, file,
+    size_bytes, run_number, phase, repetition, file,
     case unit
         when 'kB/s' then value
         when 'B/s' then value / 1024
