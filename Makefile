@@ -60,6 +60,7 @@ spark-cluster-stop:  ## end it
 
 wheel: .venv/.ready  ## a wheel that installs anywhere: dist/ (docs/install.md)
 	$(UV) build --quiet --wheel --no-build-isolation --python $(RUN)/python --out-dir dist
+	$(UV) export --quiet --frozen --no-emit-project --no-dev --extra console --extra gate --extra notify -o dist/requirements.txt
 
 # in an environment without the tools of development
 sbom: .venv/.ready  ## every dependency with its version and licence: dist/sbom.cdx.json (CycloneDX), dist/licences.md

@@ -23,14 +23,20 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from airflow.sdk import Asset, CronDataIntervalTimetable, TriggerRule, dag, task, task_group
-from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException
+from airflow.sdk import Asset, AssetAlias, CronDataIntervalTimetable, TriggerRule, dag, task, task_group
+from airflow.sdk.exceptions import AirflowException, AirflowFailException, AirflowSkipException, DownstreamTasksSkipped
 
 import drivetail_shared as shared
 from drivetail.service.settings import this_hour
 
 COMPLETE_WEEKS = Asset("drivetail_complete_weeks", uri="drivetail://marts/complete-weeks")
 """Weeks whose reports are due: an event names them, `{"weeks": ["2026-W03"]}`."""
+
+PUBLICATION = Asset("drivetail_publication", uri="drivetail://marts/publication")
+"""New numbers: an event for each publication, `{"publication": "000017"}`. DAGs of others may run on it."""
+
+PUBLISHED = AssetAlias("drivetail_published")
+"""What a build has to publish: PUBLICATION, or nothing."""
 
 PARTS = 4
 """Most landing tasks of one run: each loads Great Expectations for some seconds, and only one writes at a time."""
@@ -52,11 +58,13 @@ def until(data_interval_end: Any) -> datetime:
     end_date=schedule.end and schedule.end.replace(tzinfo=UTC),
     catchup=True,
     max_active_runs=1,
+    description="Each hour: land what has come, build, publish, and say what needs an operator.",
     doc_md=__doc__,
     tags=["drivetail", "fleet", "hourly"],
     default_args=shared.defaults(),
     dagrun_timeout=shared.RUN_LIMIT,
     on_failure_callback=shared.notify_timeout,
+    on_success_callback=shared.notify_well,
 )
 def drivetail_hourly() -> None:
     @task_group(tooltip="What has arrived for this hour and those before")
@@ -67,16 +75,23 @@ def drivetail_hourly() -> None:
             wait = timedelta(minutes=shared.settings().schedule.wait_minutes if data_interval_end is not None else 0)
             return datetime.now(UTC).replace(tzinfo=None) >= until(data_interval_end) + wait
 
-        @task(doc_md="Names, sizes and times only; nothing is read.")
+        @task(doc_md="Names, sizes and times only; nothing is read. An hour of the past that has nothing new ends here.")
         def discover(data_interval_end: Any = None) -> list[list[dict[str, str]]]:
+            from airflow.sdk import get_current_context
+
             from drivetail.feeds.inbox import arrived, deal
             from drivetail.feeds.pulls import due
+            from engine.build import built
 
             warehouse, settings, end = shared.warehouse(), shared.settings(), until(data_interval_end)
             # of one by hand all that is there, as of `drivetail inbox --land`
             entries = arrived(warehouse, settings, until=None if data_interval_end is None else end)
             # each server in a task of its own: when it does not answer, only that fails
             parts: list[list[Any]] = [*deal(entries, PARTS), *([pull] for pull in due(warehouse, settings, end))]
+            # the run of now looks after what needs an operator, also where nothing comes
+            if not parts and end < this_hour() and built(warehouse):
+                print("nothing is new")
+                raise DownstreamTasksSkipped(tasks=sorted(get_current_context()["task"].get_flat_relative_ids(upstream=False)))
             return [[{"inbox": each.inbox, "path": each.path} for each in part] for part in parts]
 
         found = discover()
@@ -101,7 +116,10 @@ def drivetail_hourly() -> None:
             # a retry lands what a full disk or an error of the disk left
             if any(outcome.may_pass for outcome in troubled):
                 raise AirflowException(messages)
-            # a retry would end the same; a server is asked again by the next hour's run
+            # a retry would end the same
+            if troubled and all(outcome.is_kept for outcome in troubled):
+                raise shared.OneDelivery(messages)
+            # the next hour's run asks a server again, and lists the inbox
             if troubled:
                 raise AirflowFailException(messages)
 
@@ -109,26 +127,33 @@ def drivetail_hourly() -> None:
 
     @task_group(tooltip="Slowdowns, tails, intervals, published for readers")
     def marts() -> tuple[Any, Any]:
-        def publication(daily: bool | None) -> str:
+        def publication(daily: bool | None, outlet_events: Any) -> str:
             """The one that a build makes, or the last where all is built; daily: as of `engine.build.build`."""
             from engine.build import build as run_build
             from engine.build import built
 
             with shared.no_retry():
-                return (built(shared.warehouse()) or run_build(shared.warehouse(), daily=daily).publication).publication_id
+                last = built(shared.warehouse())
+                if last is not None:
+                    return last.publication_id
+                made = run_build(shared.warehouse(), daily=daily)
+            if made.is_new:
+                outlet_events[PUBLISHED].add(PUBLICATION, extra={"publication": made.publication.publication_id})
+            return made.publication.publication_id
 
         # what landed is published, also when something else did not land
         @task(
             pool=shared.WRITER,
             trigger_rule=TriggerRule.ALL_DONE,
+            outlets=[PUBLISHED],
             doc_md="The models over what is new, their tests, one publication; nothing where all is built.",
         )
-        def build() -> str:
-            return publication(daily=False)
+        def build(outlet_events: Any = None) -> str:
+            return publication(False, outlet_events)
 
-        @task(pool=shared.WRITER, doc_md="What looks at weeks, one more publication; nothing where no day is over.")
-        def each_day() -> str:
-            return publication(daily=None)
+        @task(pool=shared.WRITER, outlets=[PUBLISHED], doc_md="What looks at weeks, one more publication; nothing where no day is over.")
+        def each_day(outlet_events: Any = None) -> str:
+            return publication(None, outlet_events)
 
         @task(
             outlets=[COMPLETE_WEEKS],

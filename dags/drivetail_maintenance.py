@@ -29,11 +29,13 @@ schedule = shared.parsed_settings().schedule
     end_date=schedule.end and schedule.end.replace(tzinfo=UTC),
     catchup=False,
     max_active_runs=1,
+    description="Each night: remove old publications, and prove that what is published is what was delivered.",
     doc_md=__doc__,
     tags=["drivetail", "fleet", "daily"],
     default_args=shared.defaults(),
     dagrun_timeout=shared.RUN_LIMIT,
     on_failure_callback=shared.notify_timeout,
+    on_success_callback=shared.notify_well,
 )
 def drivetail_maintenance() -> None:
     @task(pool=shared.WRITER, doc_md="Asks for DuckDB's lock on each replaced publication, without taking it.")

@@ -6,7 +6,6 @@ Reading a DAG must stay cheap, so imports of what does the work are inside the t
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -98,26 +97,32 @@ def label(paths: Sequence[str]) -> str:
     return (name if len(name) <= room else f"...{name[3 - room :]}") + more
 
 
-def notify(message: str) -> None:
-    """Send a message to every receiver of the settings; the log has it, and why a receiver did not take it."""
-    from drivetail.tell.notify import NotDelivered, send
-
-    log = logging.getLogger("drivetail.notify")
-    log.error(message)
-    for receiver in parsed_settings().notify:
-        try:
-            send(receiver, "drivetail", message)
-        except NotDelivered as error:  # one receiver that is down keeps the message from no other
-            log.error(str(error))
+class OneDelivery(AirflowFailException):
+    """A delivery waits for somebody. No later run tries it, so one that is well says nothing of it."""
 
 
 def notify_failure(context: Any) -> None:
-    """A task has failed for good: say which, and why."""
+    """A task has failed for good: say which, and why, once (drivetail/tell/failures.py)."""
+    from drivetail.tell.failures import tell_failure
+
     task, error = context["ti"], context.get("exception")
-    notify(f"{task.dag_id}, {task.task_id}, {task.run_id}: {error or 'it was killed'}")
+    message, lasts = str(error or "it was killed"), not isinstance(error, OneDelivery)
+    tell_failure(warehouse(), parsed_settings().notify, task.dag_id, task.task_id, message, lasts=lasts)
 
 
 def notify_timeout(context: Any) -> None:
     """A run has failed. One that exceeded its limit has no failed task that would have notified."""
+    from drivetail.tell.failures import tell_failure
+
     if context["reason"] == "timed_out":
-        notify(f"{context['dag'].dag_id}, {context['run_id']}: not ended within {context['dag'].dagrun_timeout}, and given up")
+        dag = context["dag"]
+        tell_failure(warehouse(), parsed_settings().notify, dag.dag_id, "run", f"not ended within {dag.dagrun_timeout}, and given up")
+
+
+def notify_well(context: Any) -> None:
+    """A run has ended well: say so where steps of those before kept failing. A backfill proves nothing about now."""
+    from drivetail.tell.failures import tell_well
+
+    run = context.get("dag_run")
+    if run is None or run.run_type != "backfill":
+        tell_well(warehouse(), parsed_settings().notify, context["dag"].dag_id)

@@ -27,6 +27,13 @@ export AIRFLOW__LOGGING__LOGGING_LEVEL="${AIRFLOW__LOGGING__LOGGING_LEVEL:-WARNI
 # what a killed scheduler was doing goes on within a minute of the next start, not after five
 export AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL=60
 export SCARF_ANALYTICS=false DO_NOT_TRACK=1
+# of imports in Airflow's own code, many a minute
+export PYTHONWARNINGS="${PYTHONWARNINGS:-ignore}"
+# the one that Airflow makes is shorter than it asks for itself, and each use of it would be a warning in the journal
+secret=$home/jwt_secret
+[ -s "$secret" ] || (umask 077 && head -c 64 /dev/urandom | base64 -w 0 >"$secret")
+AIRFLOW__API_AUTH__JWT_SECRET=$(cat "$secret")
+export AIRFLOW__API_AUTH__JWT_SECRET
 
 command -v airflow >/dev/null || {
     hint=$(python -c 'import drivetail.path; from ingest.contract.extras import how_to_install; print(how_to_install("airflow"))')
@@ -35,6 +42,13 @@ command -v airflow >/dev/null || {
 }
 # as `airflow "$@"`, but SQLite's lock is taken where the scheduler writes too
 [ $# -eq 0 ] || exec python -m drivetail.service.airflow_command "$@"
+
+# tasks of two schedulers would come in each other's way; whoever inherits it holds it until it ends
+exec 9>"$home/service.lock"
+flock -n 9 || {
+    echo "$warehouse: another Airflow runs it; stop that one first (one service per warehouse)" >&2
+    exit 1
+}
 
 passwords=$home/simple_auth_manager_passwords.json.generated
 # one that Airflow makes it prints, too, and a journal would keep it

@@ -4,8 +4,8 @@ Python decides what to run and where files are; every definition is in models/. 
 1. asks models/plan/ which days the deliveries change that no build has finished with (engine/plan.py),
 2. computes those days from raw, a batch of whole days at a time; each stored model gets a new file per day (engine/execute.py),
 3. makes the relations of each build, and those of each day where a day that is over has changed,
-4. builds the analysts' own models (engine/custom.py),
-5. publishes (engine/publish.py), and only then marks the deliveries as finished: a killed build is simply done again.
+4. publishes (engine/publish.py), and only then marks the deliveries as finished: a killed build is simply done again,
+5. builds the analysts' own models over that publication (engine/custom.py), and publishes once more, with them.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
@@ -27,12 +27,12 @@ from typing import Any
 import duckdb
 
 from engine.compiled import models_of
-from engine.custom import CustomModels, build_custom, custom_digest
+from engine.custom import CustomModels, are_custom_due, build_custom, custom_digest
 from engine.errors import FailedModel, Hindered, ModelError
 from engine.execute import Executor, begin, configure
 from engine.nodes import EACH_BUILD, EACH_DAY, SEED, STORED, VIEW, WITH_INVENTORY, Models, Node
 from engine.plan import INVENTORY, MAX_COUNTED_ROWS, batches, landed_days, row_count, write_plan_inputs
-from engine.publish import Publication, current_publication, next_publication_id, publish
+from engine.publish import Publication, current_publication, next_publication_id, publish, publish_custom
 from engine.read import first_line, is_each_day_due, published_by, published_custom, published_deliveries
 from engine.retention import Past, bring_back, enter_past, read_past
 from engine.sources import RawFiles
@@ -73,14 +73,15 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class BuildSummary:
-    """Summary of one build: deliveries taken in, RAID-hours and drive-hours computed, the publication it ended in, and one sentence
-    for each custom model or test that failed.
+    """Summary of one build: deliveries taken in, RAID-hours and drive-hours computed, the publication it made, or found where nothing was
+    new, and one sentence for each custom model or test that failed.
     """
 
     delivery_count: int
     raid_hour_count: int
     drive_hour_count: int
     publication: Publication
+    is_new: bool
     custom_failures: list[str]
 
 
@@ -105,7 +106,7 @@ def build(
     last publication then stays as it is.
     """
     report = on_progress or (lambda phase, done, total: None)
-    with warehouse.only_builder(), explaining(warehouse):
+    with warehouse.only_builder(), _remembered(warehouse), explaining(warehouse):
         spark = SparkStore(warehouse, master) if target == "spark" else None
         if full_refresh:
             past = read_past(warehouse)
@@ -134,7 +135,8 @@ def built(warehouse: Warehouse) -> Publication | None:
         and last.pruned_before_utc == (None if past is None else past.before_utc)
         and not is_each_day_due(warehouse, last.publication_id)
         and published_by(warehouse, last.publication_id) == _version(models_of(), own_thresholds(warehouse))
-        and published_custom(warehouse, last.publication_id)[0] == custom_digest()
+        and not warehouse.failed_build.exists()
+        and not are_custom_due(CustomModels.of(published_custom(warehouse, last.publication_id)))
     )
     return last if is_of_all else None
 
@@ -156,6 +158,18 @@ def make_study(warehouse: Warehouse) -> None:
     with warehouse.only_builder(), explaining(warehouse), Build(warehouse) as made:
         if not (made.leave_for_later() and made.is_study_up_to_date and current_publication(warehouse)):
             made.run(asked=True)
+
+
+@contextmanager
+def _remembered(warehouse: Warehouse) -> Iterator[None]:
+    """Write down that a build has failed, for who looks later, until one ends well."""
+    try:
+        yield
+    except Exception as error:
+        with suppress(OSError):  # a full disk is seen by other means
+            warehouse.failed_build.write_text(json.dumps({"at": datetime.now(UTC).isoformat(), "message": str(error)}))
+        raise
+    warehouse.failed_build.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -333,6 +347,8 @@ class Build:
                 raise ModelError(_cannot_compute(self.warehouse, self.past, "drivetail build --keep-pruned"))
             if versions in ([], [self.models.store_version]):
                 begin(connection, self.models)
+                # where earlier releases made the custom models
+                connection.execute("drop schema if exists custom cascade")
                 (defined,) = connection.execute("select max(version) from state.defined").fetchone() or (None,)
                 finished = dict(connection.execute("select delivery_seq, digest from state.finished_deliveries").fetchall())
                 if not versions:
@@ -374,14 +390,14 @@ class Build:
         is_redefined = self.defined != self.version
         horizon = None if self.past is None else self.past.before_utc
         last = None if self.is_changed or must_publish or daily or asked else current_publication(self.warehouse)
-        if (
+        is_new = (
             last is None
             or is_redefined
             or last.pruned_before_utc != horizon
             or (daily is None and is_each_day_due(self.warehouse, last.publication_id))
             or published_by(self.warehouse, last.publication_id) != self.version
-            or published_custom(self.warehouse, last.publication_id)[0] != custom_digest()
-        ):
+        )
+        if last is None or is_new:
             published_at = datetime.now(UTC).replace(tzinfo=None, microsecond=0)
             publication_id = next_publication_id(self.warehouse, published_at)
             self.show(is_redefined=is_redefined)
@@ -397,13 +413,21 @@ class Build:
             last = Publication(publication_id, published_at, self.last_hour, horizon, file)
             made_by: dict[str, Any] = {"models": self.version, "thresholds": self.thresholds, "deliveries": self._digests_taken_in()}
             made_by["each_day_due"] = is_each_day_left
-            publish(last, self.executor, self.files, self.built_custom(), made_by=made_by, began=self.started)
+            publish(last, self.executor, self.files, self._custom_before(), made_by=made_by, began=self.started)
         counts = self.computed_hours()
         if self.is_changed or is_redefined:
             self._finish()
-        _, custom_failures = published_custom(self.warehouse, last.publication_id)
+        custom = CustomModels.of(published_custom(self.warehouse, last.publication_id))
+        # alerts are asked for what is needed within the hour, and wait for no analyst
+        if daily is not False and are_custom_due(custom):
+            custom = build_custom(self.warehouse, self.models, last.path, self.thresholds)
+            published_at = datetime.now(UTC).replace(tzinfo=None, microsecond=0)
+            before, publication_id = last, next_publication_id(self.warehouse, published_at)
+            last = replace(before, publication_id=publication_id, published_at=published_at, path=before.path.with_stem(publication_id))
+            publish_custom(before, last, self.executor, custom)
+            is_new = True
         self.warehouse.note("finished", deliveries=len(self.new), publication=last.publication_id)
-        return BuildSummary(len(self.new), *counts, last, custom_failures)
+        return BuildSummary(len(self.new), *counts, last, is_new, custom.failures)
 
     def _finish(self) -> None:
         """Mark the deliveries as finished, and the models as those that the build database holds."""
@@ -646,10 +670,12 @@ class Build:
         self.connection.execute("create or replace table plan.last_classes as select * from plan.plan_classes")
         self.executor.show_store()
 
-    def built_custom(self) -> CustomModels:
-        """Build the custom models, over nothing that an earlier build left of them."""
-        self.connection.execute("drop schema if exists custom cascade")
-        return build_custom(self.warehouse, self.executor, self.thresholds)
+    def _custom_before(self) -> CustomModels:
+        """The custom models as the last publication has them, to be shown until they are made again; none where there are none any more."""
+        last = current_publication(self.warehouse)
+        if last is None or not custom_digest():
+            return CustomModels("", is_due=bool(custom_digest()))
+        return replace(CustomModels.of(published_custom(self.warehouse, last.publication_id)), is_due=True)
 
     def computed_hours(self) -> tuple[int, int]:
         """RAID-hours and drive-hours of the days computed."""

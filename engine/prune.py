@@ -32,7 +32,8 @@ Progress = Callable[[str, int, int], None]
 @dataclass(frozen=True)
 class Pruned:
     """Extent of a prune: the horizon (UTC), whether it was so already, drive-hours of the store and the bytes of their
-    files (a chronic window may need some of them), rows, files and bytes of raw, and what was published.
+    files (a chronic window may need some of them), rows, files and bytes of raw, the room that is needed before any is given back, at
+    most, and what was published.
     """
 
     before_utc: datetime
@@ -42,6 +43,7 @@ class Pruned:
     raw_row_count: int = 0
     raw_file_count: int = 0
     raw_bytes: int = 0
+    needed_bytes: int = 0
     publication: Publication | None = None
 
 
@@ -114,7 +116,9 @@ def _count(build: Build, before: datetime, files: list[Path]) -> Pruned:
     ]
     rows = [row_count(each) for each in (stored, files)]
     sizes = [sum(path.stat().st_size for path in each) for each in (stored, files)]
-    return Pruned(before, False, rows[0], sizes[0], rows[1], len(files), sizes[1])
+    # the rows that a window still reads, and a publication beside those that are kept
+    needed = sizes[0] + build.warehouse.published.stat().st_size
+    return Pruned(before, False, rows[0], sizes[0], rows[1], len(files), sizes[1], needed)
 
 
 def _prune(build: Build, before: datetime, raw_rows: int, report: Progress) -> None:

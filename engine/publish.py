@@ -9,11 +9,12 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 import stat
 import struct
 import time
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,10 @@ from typing import Any
 import duckdb
 
 from engine.custom import CustomModels
-from engine.execute import Executor
+from engine.execute import Executor, limit_memory
 from engine.nodes import STORED, VIEW, WHEN_ASKED, Node
 from engine.projects import projects
-from engine.read import NOT_ASKED, own_file
+from engine.read import NOT_ASKED, first_line, own_file
 from engine.retention import files_needed, read_past, remove_from_raw
 from engine.sources import RawFiles, source_rows
 from engine.warehouse import Warehouse, quoted
@@ -114,29 +115,59 @@ def publish(
 ) -> None:
     """Make a publication of the store and the build database and put it in the place of the last one.
 
-    custom: the custom models, of which those that were built are published; one that cannot be is added to its failures. made_by: what
-    its record has of the models. began: when the build began, by time.monotonic().
+    custom: the custom models as they were made last. made_by: what its record has of the models. began: when the build began, by
+    time.monotonic().
     """
     warehouse = executor.warehouse
-    draft = warehouse.publications / "draft.duckdb"
-    warehouse.note("publish", publication=publication.publication_id)
-    _remove(draft)
+    draft = _draft(publication, warehouse)
     horizon = publication.pruned_before_utc
     executor.connection.execute(f"attach {quoted(draft)} as publication (storage_version {quoted(STORAGE_VERSION)})")
     try:
-        made = _Draft(executor, files, custom, horizon)
+        made = _Draft(executor, files, horizon)
         made.write()
     finally:
         executor.connection.execute("use build; detach publication")
+    _show_custom(draft, custom, executor)
     seconds = sorted(executor.seconds.items(), key=lambda item: -item[1])
     record = {
         "root": str(warehouse.root), "store": sorted(live_files(warehouse, executor.connection)),
         "raw": files.folders, "pruned_before_utc": horizon and horizon.isoformat(), **made_by,
         "attached": {name: {"state": each.state, "folders": list(map(str, each.folders))} for name, each in made.attached.items()},
-        "custom": {"digest": custom.digest, "failures": custom.failures},
+        "custom": asdict(custom),
         "build_seconds": round(time.monotonic() - began, 3),
         "model_seconds": {model: round(taken, 3) for model, taken in seconds},
     }  # fmt: skip
+    _swap(publication, executor, draft, record)
+
+
+def publish_custom(before: Publication, publication: Publication, executor: Executor, custom: CustomModels) -> None:
+    """Make a publication of the one before it and of the custom models that have been made since."""
+    warehouse = executor.warehouse
+    draft = _draft(publication, warehouse)
+    shutil.copyfile(before.path, draft)
+    with duckdb.connect(str(draft)) as connection:
+        connection.execute("begin; drop schema if exists custom cascade; create schema custom")
+        values = [publication.publication_id, publication.published_at]
+        connection.execute("update raw.publication set publication_id = ?, published_at = ?", values)
+        connection.execute("commit")
+    _show_custom(draft, custom, executor)
+    record = json.loads(before.path.with_suffix(".json").read_text(encoding="utf-8"))
+    _swap(publication, executor, draft, {**record, "custom": asdict(custom)})
+
+
+def _draft(publication: Publication, warehouse: Warehouse) -> Path:
+    """Where a publication is made, with nothing there."""
+    warehouse.note("publish", publication=publication.publication_id)
+    draft = warehouse.publications / "draft.duckdb"
+    # a log of another file would be played into the next one
+    for leftover in draft.parent.glob(f"{draft.name}*"):
+        leftover.unlink()
+    return draft
+
+
+def _swap(publication: Publication, executor: Executor, draft: Path, record: dict[str, Any]) -> None:
+    """Put a finished draft in the place of the last publication."""
+    warehouse = executor.warehouse
     (warehouse.publications / f"{publication.publication_id}.json").write_text(json.dumps(record))
     # who opens it for writing by mistake would shut every reader out, and change what the others see
     draft.chmod(stat.S_IMODE(draft.stat().st_mode) & ~0o222)
@@ -153,22 +184,36 @@ def publish(
     clean_up(warehouse, publication.publication_id, executor.connection)
 
 
-def _remove(draft: Path) -> None:
-    """Remove a draft and what DuckDB left beside it: a log of another file would be played into the next one."""
-    for leftover in draft.parent.glob(f"{draft.name}*"):
-        leftover.unlink()
+def _show_custom(draft: Path, custom: CustomModels, executor: Executor) -> None:
+    """Add the custom models that were built to a draft; one that cannot be shown is added to their failures."""
+    if not custom.built:
+        return
+    with duckdb.connect(str(draft)) as connection:
+        limit_memory(connection)
+        try:
+            connection.execute(f"attach {quoted(executor.warehouse.custom_database)} as made (read_only)")
+        except duckdb.Error as error:
+            custom.failures.append(f"no custom model is published: {first_line(error)}")
+            return
+        for node in custom.built:
+            kind = "view" if node.made == VIEW else "table"
+            rows = in_its_place(executor.sql_of(node), executor.warehouse) if kind == "view" else f"from made.{node.relation}"
+            try:
+                connection.execute(f"create {kind} {node.relation} as {rows}")
+                describe(connection, kind, node)
+            except duckdb.Error as error:
+                custom.failures.append(f"custom model {node.name} is not published: {' '.join(str(error).split())}")
 
 
 class _Draft:
     """Contents of a publication, written into the attached database `publication`."""
 
-    def __init__(self, executor: Executor, files: RawFiles, custom: CustomModels, horizon: datetime | None) -> None:
+    def __init__(self, executor: Executor, files: RawFiles, horizon: datetime | None) -> None:
         self.warehouse = executor.warehouse
         self.connection = executor.connection
         self.executor = executor
         self.models = executor.models
         self.sources = source_rows(self.models.sources, files, self.warehouse.raw, horizon=horizon and horizon.date())
-        self.custom = custom
         self.attached = {project.NAME: project.attached(self.warehouse) for project in projects()}
         self.stored = {node.relation: rows for node, rows in executor.stored_rows()}
         self.shown: set[str] = set()
@@ -203,28 +248,13 @@ class _Draft:
                 self._describe("view", node, f"main.{short_name}")
         self._name_relations()
         self.connection.execute("commit")
-        self._show_custom()
 
-    def _show_custom(self) -> None:
-        own = {node.relation: node for node in self.custom.built}
-        for relation, node in own.items():
-            try:
-                for parent in self.models.above(node.parents) if node.made == VIEW else ():
-                    if parent not in own:
-                        self._show(parent)
-                self._show(relation, node)
-            except (duckdb.Error, KeyError) as error:
-                why = " ".join(str(error).split())
-                self.custom.failures.append(
-                    f"custom model {node.name} is not published: {why}; materialize it as a table, or read other models"
-                )
-
-    def _show(self, relation: str, node: Node | None = None) -> None:
+    def _show(self, relation: str) -> None:
         """Make one relation: a table as a copy, a view over files or over what is there already."""
         if relation in self.shown:
             return
         self.shown.add(relation)
-        node = node or self.models.by_relation.get(relation)
+        node = self.models.by_relation.get(relation)
         if node is None:
             self._show_source(relation)
             return
@@ -241,7 +271,7 @@ class _Draft:
             ((self.row_counts[relation],),) = self.connection.execute(
                 f"create table {relation} as select * from build.{relation}"
             ).fetchall()
-        if node.schema in (*PUBLISHED, "custom"):
+        if node.schema in PUBLISHED:
             self._describe(kind, node)
 
     def _show_source(self, relation: str) -> None:
@@ -264,40 +294,45 @@ class _Draft:
             [list(column) for column in zip(*rows, strict=True)],
         )
 
-    def _view(self, relation: str, rows: str) -> None:
-        self.connection.execute(f"create view {relation} as {self._in_its_place(rows)}")
-
-    def _in_its_place(self, rows: str) -> str:
-        """SQL of a view, which fails in a copy of the warehouse where it reads files: it names them by absolute path, and a copy elsewhere
-        would silently show those of this folder.
-        """
-        if not any(function in rows for function in ("read_parquet(", "read_json(")):
-            return rows
-        message = (
-            f"a warehouse was copied or moved, and would show the files of {self.warehouse.root}; run `drivetail build -w FOLDER` on the "
-            "folder it is in now, which publishes it again, or detach it; `drivetail export` writes a file for other places"
-        )
-        return f"select * from ({rows}) where case when ({IS_IN_ITS_PLACE}) then true else error({quoted(message)}) end"
-
     def _describe(self, kind: str, node: Node, name: str | None = None) -> None:
-        """Store descriptions as comments, so that other tools show them; a table says as of which hour it was made.
+        as_of = str(self.made[node.relation] or "nothing") if node.relation in self.made else None
+        describe(self.connection, kind, node, name, as_of)
 
-        name: of a view that shows the model by another name.
-        """
-        comments = []
-        relation = name or node.relation
-        said = node.description
-        if node.relation in self.made:
-            said = f"{said} As of {self.made[node.relation] or 'nothing'}, UTC.".strip()
-        elif node.made == WHEN_ASKED:
-            said = f"Empty: it {NOT_ASKED}. {said}".strip()
-        if said:
-            comments.append(f"comment on {kind} {relation} is {quoted(said)}")
-        # of what people ask: columns of pages' inputs are described in the models, and each comment is a statement
-        if node.schema not in PROTECTED:
-            comments += [f'comment on column {relation}."{column}" is {quoted(text)}' for column, text in node.descriptions.items()]
-        if comments:
-            self.connection.execute(";".join(comments))
+    def _view(self, relation: str, rows: str) -> None:
+        self.connection.execute(f"create view {relation} as {in_its_place(rows, self.warehouse)}")
+
+
+def in_its_place(rows: str, warehouse: Warehouse) -> str:
+    """SQL of a view, which fails in a copy of the warehouse where it reads files: it names them by absolute path, and a copy elsewhere
+    would silently show those of this folder.
+    """
+    if not any(function in rows for function in ("read_parquet(", "read_json(")):
+        return rows
+    message = (
+        f"a warehouse was copied or moved, and would show the files of {warehouse.root}; run `drivetail build -w FOLDER` on the "
+        "folder it is in now, which publishes it again, or detach it; `drivetail export` writes a file for other places"
+    )
+    return f"select * from ({rows}) where case when ({IS_IN_ITS_PLACE}) then true else error({quoted(message)}) end"
+
+
+def describe(connection: duckdb.DuckDBPyConnection, kind: str, node: Node, name: str | None = None, as_of: str | None = None) -> None:
+    """Store descriptions as comments, so that other tools show them. name: of a view that shows the model by another name. as_of: the hour
+    as of which a table was made.
+    """
+    comments = []
+    relation = name or node.relation
+    said = node.description
+    if as_of:
+        said = f"{said} As of {as_of}, UTC.".strip()
+    elif node.made == WHEN_ASKED:
+        said = f"Empty: it {NOT_ASKED}. {said}".strip()
+    if said:
+        comments.append(f"comment on {kind} {relation} is {quoted(said)}")
+    # of what people ask: columns of pages' inputs are described in the models, and each comment is a statement
+    if node.schema not in PROTECTED:
+        comments += [f'comment on column {relation}."{column}" is {quoted(text)}' for column, text in node.descriptions.items()]
+    if comments:
+        connection.execute(";".join(comments))
 
 
 def clean_up(warehouse: Warehouse, current: str, connection: duckdb.DuckDBPyConnection, keep_seconds: float = KEEP_SECONDS) -> None:

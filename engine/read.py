@@ -128,10 +128,10 @@ def is_each_day_due(warehouse: Warehouse, publication_id: str) -> bool:
     return bool(_record(warehouse, publication_id).get("each_day_due"))
 
 
-def published_custom(warehouse: Warehouse, publication_id: str) -> tuple[str, list[str]]:
-    """The digest of the custom models that a publication was made with, empty without any, and one sentence for each that failed."""
-    custom = _record(warehouse, publication_id).get("custom", {})
-    return custom.get("digest", ""), custom.get("failures", [])
+def published_custom(warehouse: Warehouse, publication_id: str) -> Row:
+    """What a publication's record has of the custom models (engine/custom.py, CustomModels); empty where it cannot be read."""
+    custom: Row = _record(warehouse, publication_id).get("custom", {})
+    return custom
 
 
 def _record(warehouse: Warehouse, publication_id: str) -> Row:

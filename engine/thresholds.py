@@ -7,6 +7,7 @@ Only those of `settable` in dbt_project.yml can be set. A change of one that sto
 from __future__ import annotations
 
 import tomllib
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,18 @@ def variables(project: Path = PROJECT) -> dict[str, Any]:
     """The models' thresholds and lists as dbt_project.yml has them, by name. project: folder of that file."""
     stated: dict[str, Any] = project_settings(project)["vars"]
     return stated
+
+
+MEMORY = r"\d{1,6}(MB|GB)"
+"""An amount of memory as the settings have it."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of each custom model, and of each of its tests: `[custom]` of the settings."""
+
+    seconds: float = 30.0
+    memory: str = "1GB"
 
 
 def own_thresholds(warehouse: Warehouse) -> dict[str, Any]:

@@ -55,6 +55,16 @@ class Warehouse:
         return self.build / "build.duckdb"
 
     @property
+    def custom_database(self) -> Path:
+        """The analysts' own models, as they were made last (engine/custom.py)."""
+        return self.build / "analysts.duckdb"
+
+    @property
+    def failed_build(self) -> Path:
+        """When the last build failed and why, until one ends well."""
+        return self.build / "failed.json"
+
+    @property
     def publications(self) -> Path:
         """Every publication that a reader may still have open."""
         return self.root / "publications"

@@ -226,13 +226,20 @@ def hour(warehouse: Warehouse) -> None:
     metrics --out FILE        where drivetail.toml names a file
     report --due, status --check
 
-    Every step runs even if the one before failed. Exits 1 when one failed, so while something needs an operator.
+    Every step runs even if the one before failed. Exits 1 when one failed, so while something needs an operator; the receivers of
+    drivetail.toml are told once, again after a day, and when all is well again.
     """
     from drivetail.service.hour import run_hour
+    from drivetail.service.settings import load_settings
+    from drivetail.tell.failures import tell_failure, tell_well
 
-    failed = list(run_hour(warehouse))
+    receivers, failed = load_settings(warehouse).notify, []
+    for step, message in run_hour(warehouse):
+        tell_failure(warehouse, receivers, "drivetail hour", step, message)
+        failed.append(step)
     if failed:
         raise Failure(f"{counted_noun(len(failed), 'step')} failed (see above): {', '.join(failed)}")
+    tell_well(warehouse, receivers, "drivetail hour")
 
 
 @click.command()
@@ -246,12 +253,18 @@ def maintain(warehouse: Warehouse) -> None:
     sums          the laws of the domain (slow hours = interval hours, ...) over everything
     raw           every accepted row is stored once, with its values; stored files are as they were
     rebuild       a day drawn at random, built again from raw alone, is as published
+
+    The receivers of drivetail.toml are told when it fails: once, again after a day, and when all is well again.
     """
     from drivetail.service.maintenance import maintain as run
+    from drivetail.service.settings import load_settings, settings_file
+    from drivetail.tell.failures import telling
 
-    problems = run(warehouse, say)
-    if problems:
-        raise Failure("; ".join(problems))
+    receivers = load_settings(warehouse).notify if settings_file(warehouse).exists() else []
+    with telling(warehouse, receivers, "drivetail maintain", "proofs"):
+        problems = run(warehouse, say)
+        if problems:
+            raise Failure("; ".join(problems))
 
 
 @click.command()
@@ -294,6 +307,12 @@ def prune(warehouse: Warehouse, older_than: str, dry_run: bool, yes: bool) -> No
     say(pruned_in_words(pruned, is_dry_run=False))
 
 
+ROOM_COMES_BACK = (
+    "room comes back once no reader can need the files: after an hour, by the next build that publishes, `drivetail maintain` or this "
+    "command"
+)
+
+
 def pruned_in_words(pruned: Pruned, *, is_dry_run: bool) -> str:
     """Summary of a prune, or of a dry run, for the terminal."""
     day = f"{pruned.before_utc:%Y-%m-%d}"
@@ -311,12 +330,12 @@ def pruned_in_words(pruned: Pruned, *, is_dry_run: bool) -> str:
         f"{human(pruned.raw_row_count)} rows in {counted_noun(pruned.raw_file_count, 'file')} ({human(pruned.raw_bytes)} bytes)"
     )
     if is_dry_run:
-        return f"Would prune {went}. Afterwards records of those hours are rejected. Nothing has changed"
+        return (
+            f"Would prune {went}. Afterwards records of those hours are rejected. It first needs up to {human(pruned.needed_bytes)} bytes "
+            f"of room; {ROOM_COMES_BACK}. Nothing has changed"
+        )
     published = f"; published {pruned.publication.publication_id}" if pruned.publication else ""
-    return (
-        f"Pruned {went}{published}. The files are deleted once no reader can need them: after an hour, by the next build that "
-        "publishes, `drivetail maintain` or this command"
-    )
+    return f"Pruned {went}{published}; {ROOM_COMES_BACK}"
 
 
 COMMANDS = (init, inbox, hour, release, drop, maintain, prune)

@@ -32,9 +32,26 @@ class Instant(click.ParamType[datetime]):
 
     def convert(self, value: str | datetime, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
         try:
-            return value if isinstance(value, datetime) else utc(value)
+            return _of_telemetry(value if isinstance(value, datetime) else utc(value))
         except ValueError:
-            self.fail(f"{value!r} is not a time; give one such as 2026-01-05, 2026-01-05T07 or 2026-01-05T07:30 (UTC)", param, ctx)
+            self.fail(f"{value!r} is not a time since 1970; give one such as 2026-01-05T07 or 2026-01-05T07:30 (UTC)", param, ctx)
+
+
+class Hour(click.DateTime):
+    """A full hour (UTC)."""
+
+    def convert(self, value: str | datetime, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        try:
+            return _of_telemetry(super().convert(value, param, ctx))
+        except ValueError:
+            self.fail(f"{value!r} is no hour since 1970; give one such as 2026-01-05T07 (UTC)", param, ctx)
+
+
+def _of_telemetry(at: datetime) -> datetime:
+    """Raises: ValueError for a time that no telemetry has; near the beginning of the calendar there are no hours before it."""
+    if at.year < 1970:
+        raise ValueError(at)
+    return at
 
 
 INSTANT = Instant()
@@ -42,7 +59,7 @@ INSTANT = Instant()
 FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
 DAY = click.DateTime(["%Y-%m-%d"])
-HOUR = click.DateTime(["%Y-%m-%dT%H"])
+HOUR = Hour(["%Y-%m-%dT%H"])
 
 POLICIES = ("none", "reactive", "proactive1", "proactive2", "adaptive")
 """How reads may go around slow drives (lab/docs/toleraid.md)."""

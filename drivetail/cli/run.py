@@ -334,7 +334,6 @@ def build(warehouse: Warehouse, target: str, master: str | None, full_refresh: b
         raise Failure(f"{warehouse.root}: nothing has landed there, so there is nothing to build; {hint}")
     from engine.build import build as run_build
 
-    before = warehouse.published.stat().st_ino if warehouse.published.exists() else None
     with progress("Building") as advance:
         summary = run_build(
             warehouse, target=target, master=master, full_refresh=full_refresh, keep_pruned=keep_pruned, daily=daily, on_progress=advance
@@ -342,7 +341,7 @@ def build(warehouse: Warehouse, target: str, master: str | None, full_refresh: b
     published = f"{summary.publication.publication_id} in {warehouse.published}"
     say(
         f"Nothing is new since {published}"
-        if warehouse.published.stat().st_ino == before
+        if not summary.is_new
         else f"Built {human(summary.drive_hour_count)} drive-hours in {human(summary.raid_hour_count)} RAID-hours from "
         f"{counted_noun(summary.delivery_count, 'new delivery', 'new deliveries')}; "
         f"published {published}"

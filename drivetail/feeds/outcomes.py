@@ -61,6 +61,11 @@ class Outcome:
         return self.outcome == HINDERED
 
     @property
+    def is_kept(self) -> bool:
+        """Whether it is written down, so that nothing tries it again before it is sent anew or decided on."""
+        return self.outcome not in (HINDERED, NOT_LANDED, UNANSWERED)
+
+    @property
     def sentence(self) -> str:
         """Summary of the outcome, one line for a log: what to do, if anything, else how many rows."""
         counts = f"{human(self.rows_delivered)} rows in, {human(self.rows_accepted)} accepted"

@@ -28,12 +28,24 @@ def steps(settings: Settings) -> list[tuple[str, ...]]:
     ]
 
 
-def run_hour(warehouse: Warehouse) -> Iterator[str]:
-    """Run each step in a process of its own; yields those that failed. Raises: SettingsError."""
+def run_hour(warehouse: Warehouse) -> Iterator[tuple[str, str]]:
+    """Run each step in a process of its own; yields those that failed, each with the last that it said. Raises: SettingsError."""
     for step in steps(load_settings(warehouse)):
         command = " ".join(("drivetail", *step))
         click.echo(f"$ {command}")
         sys.stdout.flush()
-        # -P: no package of the folder that this is run in
-        if subprocess.run([sys.executable, "-P", "-m", "drivetail", *step, "-w", str(warehouse.root)]).returncode:
-            yield command
+        code, said = _run(step, warehouse)
+        if code:
+            yield command, said or f"exit code {code}"
+
+
+def _run(step: tuple[str, ...], warehouse: Warehouse) -> tuple[int, str]:
+    """Run a step. Returns: its exit code, and the last line that it wrote to stderr."""
+    # -P: no package of the folder that this is run in
+    command = [sys.executable, "-P", "-m", "drivetail", *step, "-w", str(warehouse.root)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, errors="replace") as process:
+        said = ""
+        for line in process.stderr or ():
+            sys.stderr.write(line)
+            said = line.strip() or said
+    return process.returncode, said.removeprefix("drivetail: ")

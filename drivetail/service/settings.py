@@ -27,7 +27,7 @@ from pydantic_core import ErrorDetails
 
 from drivetail.service import SettingsError
 from drivetail.service.slow_hosts import LEAST_SECONDS, MOST_SECONDS, seconds_of
-from engine.thresholds import ThresholdError, read_settings
+from engine.thresholds import MEMORY, Limits, ThresholdError, read_settings
 from engine.warehouse import Warehouse
 from ingest.contract.values import plain_address
 from ingest.sources import COLLECTED, INBOX_OPTIONS, SERVER_OPTIONS, SOURCES
@@ -77,6 +77,11 @@ fresh_hours = 3                  # no newer hour published for this long turns t
 # Thresholds of slow drives, alerts, candidates and status; the next build applies them: docs/thresholds.md.
 # [thresholds]
 # alert_slow_hours = 3           # slow hours of a drive within alert_window_hours that are worth an alert
+
+# Limits of each of your own models: models/custom/README.md.
+# [custom]
+# seconds = 30
+# memory = "1GB"
 
 # Where deliveries arrive: an inbox for each feed, each with its own name.
 {inbox}
@@ -293,6 +298,13 @@ class Collect(_Section):
         return self
 
 
+class Custom(_Section):
+    """Limits of each of the analysts' own models."""
+
+    seconds: Annotated[float, Field(gt=0)] = Limits.seconds
+    memory: Annotated[str, Field(pattern=f"^{MEMORY}$")] = Limits.memory
+
+
 class Decisions(_Section):
     """Defaults of `drivetail decide`."""
 
@@ -318,6 +330,7 @@ class Settings(_Section):
     metrics: Metrics = Metrics()
     collect: Collect = Collect()
     decisions: Decisions = Decisions()
+    custom: Custom = Custom()
     inboxes: list[Inbox] = []
     servers: list[Server] = []
     notify: list[Receiver] = []

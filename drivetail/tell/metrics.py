@@ -95,6 +95,7 @@ def _of_status(status: Status) -> Iterator[Metric]:
     yield from _instant("written", "When these metrics were written", status.at)
     yield from _gauge("problems", "What needs an operator; `drivetail status` says what.", len(status.problems))
     yield from _gauge("publication_usable", "Whether readers find a publication (0 or 1).", int(is_published))
+    yield from _gauge("free_bytes", "Room on the disk of the warehouse.", status.free_bytes)
     yield from _gauge("unbuilt_deliveries", "Deliveries that landed and no publication holds.", status.unbuilt["count"])
     yield from _gauge("quarantined_deliveries", "Deliveries that the gate holds back.", status.quarantined["count"])
     if not is_published:

@@ -73,5 +73,7 @@ def damage(path: Path) -> str | None:
 
 
 def _in_short(error: BaseException) -> str:
-    """The first line of an error; what an engine says after it repeats the query."""
+    """The first line of the error that began it, without advice for other causes; what an engine says after it repeats the query."""
+    while error.__cause__ is not None:
+        error = error.__cause__
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]

@@ -26,7 +26,7 @@ def test_each_dag_has_a_description_tags_limits_retries_and_owner(bag: Any, name
     import drivetail_shared as shared
 
     dag = bag.dags[name]
-    assert dag.doc_md
+    assert dag.doc_md and dag.description
     assert "drivetail" in dag.tags
     assert dag.max_active_runs == 1
     assert dag.dagrun_timeout

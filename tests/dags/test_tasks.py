@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import fcntl
+import subprocess
+from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from drivetail.feeds.outcomes import HELD, HINDERED, LANDED, Outcome
+from drivetail.service.settings import this_hour
 from engine.build import build
 from engine.errors import Hindered, ModelError
 from engine.warehouse import Warehouse
+from tests.proof.support import ROOT
 
 pytestmark = [pytest.mark.xdist_group("airflow"), pytest.mark.usefixtures("airflow_database")]
 
@@ -105,3 +111,55 @@ def test_the_metrics_are_written_where_the_settings_say(warehouse: Warehouse, ta
     warehouse.settings.write_text(SETTINGS + '[metrics]\nfile = "metrics/drivetail.prom"\n')
     assert tasks("watch.metrics")() == str(warehouse.root / "metrics/drivetail.prom")
     assert "drivetail_publication_usable 0.0" in (warehouse.root / "metrics/drivetail.prom").read_text()
+
+
+def test_a_past_hour_with_nothing_new_ends_after_it_was_looked_at(
+    bag: Any, warehouse: Warehouse, tasks: Any, task_context: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    from airflow.sdk.exceptions import DownstreamTasksSkipped
+
+    task_context["task"] = bag.dags["drivetail_hourly"].get_task("sources.discover")
+    warehouse.settings.write_text(SETTINGS.replace("../inbox", str(tmp_path_factory.mktemp("inbox"))))
+    past = {"data_interval_end": datetime(2026, 1, 5, 8, tzinfo=UTC)}
+    assert tasks("sources.discover")(**past) == []  # nothing is published yet
+    build(warehouse)
+    with pytest.raises(DownstreamTasksSkipped) as told:
+        tasks("sources.discover")(**past)
+    assert {"raw.land", "marts.build", "watch.all_went_well"} < set(told.value.tasks)
+    # the run of now looks after what needs an operator
+    assert tasks("sources.discover")(data_interval_end=this_hour().replace(tzinfo=UTC)) == []
+    assert tasks("sources.discover")() == []
+
+
+def test_each_publication_is_an_event_of_its_asset(warehouse: Warehouse, tasks: Any) -> None:
+    import drivetail_hourly as hourly
+
+    events: list[Any] = []
+    outlets = {hourly.PUBLISHED: SimpleNamespace(add=lambda asset, extra: events.append((asset, extra)))}
+    published = tasks("marts.build")(outlet_events=outlets)
+    assert events == [(hourly.PUBLICATION, {"publication": published})]
+    assert tasks("marts.build")(outlet_events=outlets) == tasks("marts.each_day")(outlet_events=outlets)
+    assert len(events) == 1, "nothing was new"
+
+
+def test_a_week_whose_report_was_written_meanwhile_is_left_out(bag: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    import drivetail_weekly_report as weekly
+
+    monkeypatch.setattr("report.due_weeks", lambda warehouse: ["2026-W46", "2026-W47"], raising=False)
+    weeks = bag.dags["drivetail_weekly_report"].get_task("weeks").python_callable
+
+    def named(*names: str, week: str | None = None) -> list[str]:
+        events = {weekly.COMPLETE_WEEKS: [SimpleNamespace(extra={"weeks": list(names)})]}
+        return list(weeks(params={"week": week}, triggering_asset_events=events))
+
+    assert named("2026-W45", "2026-W46") == ["2026-W46"]
+    assert named() == ["2026-W46", "2026-W47"]
+    assert named(week="2026-W45") == ["2026-W45"]
+
+
+def test_a_second_airflow_on_a_warehouse_is_refused(warehouse: Warehouse) -> None:
+    (warehouse.root / "airflow").mkdir()
+    with (warehouse.root / "airflow/service.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        second = subprocess.run([ROOT / "deploy/airflow.sh", warehouse.root], capture_output=True, text=True, timeout=600)
+    assert second.returncode == 1 and "another Airflow runs it" in second.stderr

@@ -108,3 +108,19 @@ def test_a_refused_address_shows_no_secret(address: str, command: str, tmp_path:
     done = drivetail(*command.format(address).split(), *hours, "-w", tmp_path)
     assert done.exit_code and "s3cret" not in done.output
     assert not any("s3cret" in file.read_text() for file in tmp_path.rglob("*") if file.is_file())
+
+
+@pytest.mark.parametrize("time", ["0001-01-01T00", "0001-01-01T00:00+14:00", "1969-12-31T23", "9999-12-31T23:59-12:00"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("ingest", "prometheus", "http://127.0.0.1:9", "--to"), ("what-if", "--worst", "1", "--since"), ("report", "--as-known-at"),
+        ("decide", "d1", "dismiss", "--by", "ada", "--note", "known", "--until"), ("inbox", "--until"),
+        ("init", "--server", "http://127.0.0.1:9", "--start"),
+    ],
+    ids=lambda command: command[0],
+)  # fmt: skip
+def test_a_time_that_no_telemetry_has_is_refused(command: tuple[str, ...], time: str, tmp_path: Path) -> None:
+    """At the ends of the calendar there is no hour before, or after."""
+    refused = drivetail(*command, time, "--warehouse", tmp_path)
+    assert refused.exit_code == 2 and time in refused.output

@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from engine.build import build
+from engine.publish import current_publication
 from engine.warehouse import PROJECT, Warehouse
-from tests.drivetail.conftest import built, drivetail
-from tests.proof.support import command, environment, refusing
+from tests.drivetail.conftest import HEADER, built, drivetail, row, write_bundle
+from tests.proof.support import asked, command, environment, refusing
 
 README = (PROJECT / "models/custom/README.md").read_text(encoding="utf-8")
 GOOD = "select drive_id, slow_hours from {{ ref('fct_drive_slowness') }}"
@@ -53,8 +55,11 @@ def test_custom_models_are_published_and_their_errors_are_reported(copied: Wareh
     (custom / "hooked.sql").write_text("{{ config(post_hook='drop table marts.dim_drives') }} select 1 as x")
     (custom / "own.sql").write_text("{{ config(meta={'parts_by': 'x'}) }} select 1 as x")
     (custom / "namesake.sql").write_text("{{ config(materialized='table', alias='dim_drives') }} select 1 as x")
+    (custom.parent / "outside.csv").write_text("x\n1\n2\n")
+    (custom / "outside.sql").write_text(f"{{{{ config(materialized='table') }}}} select * from read_csv('{custom.parent}/outside.csv')")
     said = built(copied)
     marts = count(copied, "marts.fct_drive_slowness")
+    assert count(copied, "custom.outside").split() == ["n", "2"]
     (asked,) = re.findall(r"^drivetail (sql .*)$", README, re.MULTILINE)
     assert drivetail(*shlex.split(asked), "--warehouse", copied.root).exit_code == 0
     assert count(copied, "custom.dim_drives").split() == ["n", "1"] != count(copied, "marts.dim_drives").split()
@@ -91,6 +96,13 @@ def test_custom_models_are_published_and_their_errors_are_reported(copied: Wareh
     assert count(copied, "custom.slow") == count(copied, "custom.kept") == marts
 
 
+def test_git_ignores_the_folder_of_custom_models() -> None:
+    ignored = subprocess.run(
+        ["git", "check-ignore", "models/custom/slow_ssds.sql", "models/custom/README.md"], cwd=PROJECT, capture_output=True
+    )
+    assert ignored.stdout.decode().split() == ["models/custom/slow_ssds.sql"]
+
+
 def test_a_reference_to_a_missing_model_stops_only_custom_models(copied: Warehouse, custom: Path) -> None:
     (custom / "lost.sql").write_text("select * from {{ ref('no_such_model') }}")
     said = built(copied)
@@ -98,14 +110,57 @@ def test_a_reference_to_a_missing_model_stops_only_custom_models(copied: Warehou
     assert count(copied, "marts.dim_drives")
 
 
-def test_models_that_do_not_end_hold_up_no_publication(copied: Warehouse, custom: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.custom.MOST_SECONDS", 2.0)
-    endless = "select count(*) as n from range(10000000) as a (x), range(10000000) as b (y) where x <> y"
-    (custom / "endless.sql").write_text(f"{{{{ config(materialized='table') }}}} {endless}")
-    (custom / "tested.sql").write_text("select * from range(10000000) as a (x), range(10000000) as b (y) where x <> y")
+def test_a_model_beyond_its_limits_stops_no_other(copied: Warehouse, custom: Path) -> None:
+    copied.settings.write_text('[custom]\nseconds = 2\nmemory = "100MB"\n')
+    crossed = "from range(10000000) as a (x), range(10000000) as b (y) where x <> y"
+    table = "{{ config(materialized='table') }}"
+    (custom / "endless.sql").write_text(f"{table} select count(*) as n {crossed}")
+    (custom / "large.sql").write_text(f"{table} select list(x order by hash(x)) as n from range(100000000) as a (x)")
+    (custom / "tested.sql").write_text(f"select * {crossed}")
     (custom / "tested.yml").write_text("models: [{name: tested, columns: [{name: x, data_tests: [unique]}]}]")
+    (custom / "well.sql").write_text("select 1 as x")
     said = built(copied)
-    assert f"{custom}/endless.sql: custom model endless is not published: the custom models of a build may take 2 s together" in said
-    assert count(copied, "marts.dim_drives")
-    (custom / "endless.sql").unlink()
-    assert f"{custom}/tested.yml: test unique_tested_x failed: the custom models of a build may take 2 s together" in built(copied)
+    assert f"{custom}/endless.sql: custom model endless is not published: it takes longer than 2 s" in said
+    assert f"{custom}/large.sql: custom model large is not published" in said
+    assert f"{custom}/tested.yml: test unique_tested_x failed: it takes longer than 2 s" in said
+    assert count(copied, "marts.dim_drives").startswith("n") and count(copied, "custom.well").split() == ["n", "1"]
+    copied.settings.write_text('[custom]\nseconds = "long"\n')
+    (custom / "well.sql").write_text("select 2 as x")
+    assert "custom: give seconds and memory" in built(copied)
+
+
+def test_marts_are_published_before_custom_models_are_made(copied: Warehouse, custom: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also when an analyst's query ends the process; until they are made again, those of the last build are shown."""
+    (custom / "counted.sql").write_text("{{ config(materialized='table') }} select count(*) as n from {{ ref('fct_drive_hours') }}")
+    assert drivetail("build", "--no-daily", "-w", copied.root).exit_code == 0
+    assert drivetail("sql", "from custom.counted", "-w", copied.root).exit_code == 1
+    assert "published" in built(copied) and "Nothing is new" in built(copied)
+    before = count(copied, "custom.counted")
+    marts = current_publication(copied)
+
+    bundle = write_bundle(custom.parent / "third", {"drive_hours.csv": f"{HEADER}\n{row(30, 'd11', 'g1', us='100,100')}\n"})
+    assert drivetail("ingest", "bundle", bundle, "-w", copied.root).exit_code == 0
+    with monkeypatch.context() as patched:
+        patched.setattr("engine.build.build_custom", killed)
+        with pytest.raises(KeyboardInterrupt):
+            build(copied)
+    now = current_publication(copied)
+    assert marts is not None and now is not None and now.publication_id > marts.publication_id
+    hours = "select count(*) = (select n from custom.counted) as n from marts.fct_drive_hours"
+    assert count(copied, "custom.counted") == before and asked(copied.published, hours) == [(False,)]
+    assert "Nothing is new" not in built(copied)
+    assert asked(copied.published, hours) == [(True,)]
+
+
+def killed(*arguments: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_a_custom_model_can_write_nowhere_and_reads_what_is_published(copied: Warehouse, custom: Path) -> None:
+    (custom / "in_python.py").write_text("def model(dbt, session):\n    return session.sql('select 1 as x')\n")
+    (custom / "unpublished.sql").write_text("select * from {{ ref('int_drive_days__outcomes') }}")
+    before = asked(copied.published, "select count(*) from duckdb_tables() where schema_name = 'custom'")
+    said = built(copied)
+    assert f"{custom}/in_python.py: custom model in_python is not published: a model is one select; this is Python" in said
+    assert f"{custom}/unpublished.sql: custom model unpublished is not published: it reads intermediate.int_drive_days__outcomes" in said
+    assert asked(copied.published, "select count(*) from duckdb_tables() where schema_name = 'custom'") == before == [(0,)]

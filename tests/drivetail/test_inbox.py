@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,6 +14,7 @@ import polars as pl
 import pytest
 
 import ingest.raw.arrivals
+from drivetail.ask.status import collect_status
 from drivetail.feeds.inbox import AHEAD, DONE, FAILED, NEW, SETTLING, arrived, deal, hours_of_name, land_each, list_entries
 from drivetail.feeds.outcomes import BEGUN, HELD, HINDERED, LANDED, NOT_LANDED, NOTHING_NEW, REFUSED, Outcome, register
 from drivetail.service import SettingsError
@@ -397,6 +399,23 @@ def test_file_that_may_not_be_read_lands_once_it_may(site, monkeypatch):
     assert len(list_deliveries(site[0].root)) == 2  # the second is the word on the file, once
     assert land_new(site)["drive_hours_b.csv"].outcome == LANDED
     assert landed_drives(site[0]) == ["open", "shut"]
+
+
+@pytest.mark.parametrize("place", ["drive_hours_a.csv", "folder/drive_hours_a.csv"])
+def test_a_right_file_in_the_place_of_a_broken_one_ends_the_problem(site, place: str):
+    """Also where its rows have come under another name, so that nothing of it lands."""
+
+    def named() -> list[str]:
+        return [problem for problem in collect_status(site[0]).problems if "could not be read" in problem]
+
+    put(site[2] / place, "hour_utc,drive_id\n")
+    put(site[2] / "earlier/drive_hours_a.csv", HOURS_OF_ONE.format("one"))
+    land_new(site)
+    assert len(named()) == 1
+    time.sleep(1.1)  # the register knows whole seconds
+    put(site[2] / place, HOURS_OF_ONE.format("one"), timedelta(minutes=30))
+    (outcome,) = land_new(site).values()
+    assert outcome.outcome == NOTHING_NEW and named() == []
 
 
 @pytest.mark.parametrize("entries", ["*", "*/*"])

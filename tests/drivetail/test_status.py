@@ -6,6 +6,8 @@ import json
 import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import duckdb
 import polars as pl
@@ -13,6 +15,9 @@ import pytest
 
 from drivetail.ask.status import Status, collect_status, render_status
 from drivetail.ask.status.listings import silence
+from engine.build import BuildSummary, build
+from engine.build import built as is_built
+from engine.errors import FailedModel, ModelError
 from engine.warehouse import Warehouse
 from ingest.raw.store import list_deliveries
 from tests.drivetail.conftest import HEADER, LAST, Published, built, drivetail, hour, row, write_bundle
@@ -124,7 +129,8 @@ def test_json_holds_the_same(published: Published) -> None:
     content = json.loads(shown.stdout)
     assert list(content) == [
         "warehouse", "at", "problems", "publication", "unbuilt", "lost_deliveries", "landed", "rejected", "unreadable_files",
-        "quarantined", "freshness", "inventory", "window", "thresholds", "damaged_files", "custom_failures",
+        "quarantined", "freshness", "inventory", "window", "thresholds", "damaged_files", "free_bytes", "published_bytes", "failed_build",
+        "other_models", "custom_failures",
     ]  # fmt: skip
     assert content["publication"]["last_hour_utc"] == "2026-01-06T05:00:00"
     assert content["freshness"]["lagging_groups"]["rows"][0]["raid_group_id"] == "g3"
@@ -145,6 +151,58 @@ def test_a_delivery_that_no_build_took_in(settled: Warehouse, tmp_path: Path) ->
     assert "Landed, not yet built: 1 delivery" in render_status(fresh)
     assert problems(settled, "no build") == []
     assert problems(settled, "1 delivery landed more than 2 h ago and no build has taken it in", now() + timedelta(hours=3))
+
+
+def test_a_disk_is_named_before_it_is_full(published: Published, monkeypatch: pytest.MonkeyPatch) -> None:
+    size = published.warehouse.published.stat().st_size
+
+    def named(free: int) -> list[str]:
+        monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=free))
+        return problems(published.warehouse, "bytes are free")
+
+    assert named(3 * size) == []
+    (problem,) = named(3 * size - 1)
+    assert str(published.warehouse.root) in problem and "no-room.md" in problem
+
+
+@pytest.mark.parametrize("error", [FailedModel("model int_a is wrong"), RuntimeError("a library gave up")])
+def test_a_build_that_failed_is_a_problem_until_one_succeeds(settled: Warehouse, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def fail(*arguments: object, **options: object) -> None:
+        raise error
+
+    with monkeypatch.context() as patched:
+        patched.setattr("engine.build.Build.run", fail)
+        with pytest.raises((ModelError, RuntimeError), match=str(error)):
+            build(settled)
+    (problem,) = problems(settled, "the last build failed")
+    assert str(error) in problem and is_built(settled) is None
+    build(settled)
+    assert problems(settled, "the last build failed") == []
+
+
+def test_a_build_says_nothing_of_the_publication_of_another(settled: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of an hour that overlaps with it, whose end it has waited for."""
+
+    def waiting(warehouse: Warehouse, **options: Any) -> BuildSummary:
+        assert build(warehouse, daily=True).is_new
+        return build(warehouse, **options)
+
+    monkeypatch.setattr("engine.build.build", waiting)
+    assert built(settled).startswith("Nothing is new since")
+
+
+def test_a_build_that_cannot_begin_has_failed(settled: Warehouse) -> None:
+    settled.settings.write_text("[thresholds]\nno_such = 1\n")
+    assert drivetail("build", "-w", settled.root).exit_code != 0
+    (problem,) = problems(settled, "the last build failed")
+    assert "no_such" in problem
+
+
+def test_models_that_differ_from_the_published_are_a_problem(published: Published, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine.read.models_version", lambda: "of another release")
+    checked = drivetail("status", "--check", "-w", published.warehouse.root)
+    assert checked.exit_code == 1 and "the models have changed since; run `drivetail build`" in checked.stderr
+    assert len(problems(published.warehouse, "the models have changed since")) == 1
 
 
 def test_a_moved_warehouse_still_shows_what_raw_holds(copied: Warehouse) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import resource
 import shutil
 from collections.abc import Callable, Iterator
@@ -9,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import Mock
 
+import duckdb
 import pyarrow as pa
 import pytest
 from polars.exceptions import ComputeError
@@ -130,3 +132,11 @@ def test_a_file_of_raw_is_made_again_from_what_was_delivered(warehouse: Warehous
     ingest("bundle", [deliveries[1]], scratch)
     shutil.copy(scratch / "raw/deliveries" / damaged.path.name / "drive_hours" / file.name, file)
     assert warehouse.stored().equals(undisturbed)
+
+
+@pytest.mark.parametrize("cause", [OSError(errno.ENOSPC, "No space left on device", "/w/a.parquet"), duckdb.IOException("No space left")])
+def test_a_sentence_about_room_gives_no_other_advice(cause: Exception, tmp_path: Path) -> None:
+    error = RuntimeError(f"store: cannot be read ({cause}); `drivetail build --full-refresh` computes it again from raw")
+    error.__cause__ = cause
+    told = explained(error, tmp_path, [])
+    assert told is not None and "make room" in told and "full-refresh" not in told

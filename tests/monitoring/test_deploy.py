@@ -24,6 +24,7 @@ SERIES = {
     "last_hour_timestamp_seconds": ("0+300x120", "0x120"),
     "publication_usable": ("1x120", "0x120"),
     "problems": ("0x120", "2x120"),
+    "free_bytes": ("1000000000-300000x120", "100000000000-200000000x120"),
     "unbuilt_deliveries": ("0x11 1x3 0x100", "2x120"),
     "build_duration_seconds": ("1800x20 5000x3 1800x100", "2400x120"),
     "quarantined_deliveries": ("0x120", "1x120"),
@@ -45,6 +46,7 @@ FIRES: dict[str, tuple[str, str, dict[str, str]]] = {
     "DrivetailMetricsStale": ("4h", "drivetail's metrics on w are 4h 0m 0s old", {}),
     "DrivetailLag": ("7h", "the last RAID-hour on w ended 7h 0m 0s ago", {}),
     "DrivetailUnbuilt": ("3h", "2 deliveries on w have landed and are in no publication", {}),
+    "DrivetailRoom": ("4h", "the disk of the warehouse on w is full in three days at this rate", {}),
     "DrivetailRaidGroupStopped": ("3h", "3 RAID groups stopped reporting", {}),
     "DrivetailSilent": ("4h", "web2 has drives that sent nothing for 3h 0m 0s", {"host": "web2"}),
     "DrivetailUnusable": ("15m", "readers find no usable publication on w", {}),
@@ -80,7 +82,13 @@ OTHER_SUBJECTS = {
     ): "RAID group web2 md0 has become slow (whole_group)",
 }
 """Labels of an alert that states no factor, and its summary."""
-NOT_YET = {"DrivetailUnusable": "10m", "DrivetailProblem": "55m", "DrivetailBuildSlow": "1h55m", "DrivetailQuarantine": "10m"}
+NOT_YET = {
+    "DrivetailRoom": "2h55m",
+    "DrivetailUnusable": "10m",
+    "DrivetailProblem": "55m",
+    "DrivetailBuildSlow": "1h55m",
+    "DrivetailQuarantine": "10m",
+}
 ABSENT = "DrivetailMetricsAbsent"
 
 

@@ -263,7 +263,7 @@ def test_a_publication_that_is_not_kept_names_those_that_are(eventful: Warehouse
         # as messages and marts print them
         ("2020-01-01 07:30:01.5", "nothing had landed at 2020-01-01 07:30:01.500000 UTC"),
         ("2020-01-01T07:30+02:00", "nothing had landed at 2020-01-01 05:30:00 UTC"),
-        ("yesterday", "'yesterday' is not a time; give one such as 2026-01-05"),
+        ("yesterday", "'yesterday' is not a time since 1970; give one such as 2026-01-05"),
         ("0001-01-01T00:00+02:00", "is not a time"),
     ],
 )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 
 import click
 import duckdb
 
 from drivetail.ask.explain.text import when
 from engine.read import QueryError, Row, fetch
+from ingest.contract.values import utc
 from report.words import place
 
 LEAST_LIKENESS = 0.8
@@ -58,12 +59,10 @@ def parse_hour(text: str) -> tuple[datetime, list[str]]:
     Raises: click.BadParameter.
     """
     try:
-        at = datetime.fromisoformat(text.strip())
+        at = utc(text.strip())
     except ValueError as error:
         raise click.BadParameter(f'{text!r} is not an hour; write it as "2026-01-05 07:00" (UTC)', param_hint="HOUR") from error
     notes = []
-    if at.tzinfo is not None:
-        at = at.astimezone(UTC).replace(tzinfo=None)
     if len(text.strip()) <= len("2026-01-05"):
         notes.append(f"{text} names a day; this is its first hour")
     start = at.replace(minute=0, second=0, microsecond=0)

@@ -6,7 +6,7 @@ import duckdb
 
 from drivetail.ask.status.content import HOUR, Status, in_hours, listing
 from drivetail.ask.status.listings import LAGGING, LISTINGS, SILENT_HOSTS
-from engine.read import QueryError, Row, damaged_files, fetch, publication_of, published_custom, published_thresholds
+from engine.read import QueryError, Row, damaged_files, fetch, of_other_models, publication_of, published_custom, published_thresholds
 from engine.warehouse import Warehouse
 from ingest.raw.store import digests, list_folders, lost_deliveries
 
@@ -41,11 +41,12 @@ def collect_published(status: Status, warehouse: Warehouse, landed: dict[int, st
         with publication_of(warehouse) as connection:
             built = {seq for seq, digest in known.items() if digest == landed.get(seq)}
             _collect_from(status, connection, len(known))
+            status.other_models = of_other_models(warehouse, connection)
         publication_id = status.publication["publication_id"]
         thresholds = published_thresholds(warehouse, publication_id)
         status.thresholds = {name: thresholds[name] for name in BOUNDS}
         status.damaged_files = list(map(str, damaged_files(warehouse, publication_id)))
-        status.custom_failures = published_custom(warehouse, publication_id)[1]
+        status.custom_failures = published_custom(warehouse, publication_id).get("failures", [])
         return built
     except QueryError as error:
         message = str(error)

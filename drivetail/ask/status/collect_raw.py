@@ -11,10 +11,14 @@ from engine.read import Row, fetch
 from engine.retention import Past
 from engine.warehouse import quoted
 from ingest.contract.values import COUNTED_KINDS
+from ingest.raw.register import Record
 from ingest.raw.store import Delivery, Folder, drive_hour_files, pruned_files
 
 UNBUILT_AFTER = timedelta(hours=2)
 """A landed delivery that no publication holds after this long: an hourly build has then failed at least once."""
+
+WELL = ("landed", "nothing new")
+"""Outcomes of an inbox's entry that need nobody (drivetail/feeds/outcomes.py)."""
 
 DELIVERIES = """
 select
@@ -135,8 +139,8 @@ def collect_unbuilt(status: Status, raw: duckdb.DuckDBPyConnection, unbuilt: lis
     status.unbuilt = {"count": len(rows), "late_count": late, "rows": rows[:LISTED]}
 
 
-def collect_turned_away(status: Status, raw: duckdb.DuckDBPyConnection) -> None:
-    """Rejected records by what was wrong, and files that could not be read."""
+def collect_turned_away(status: Status, raw: duckdb.DuckDBPyConnection, entries: list[Record]) -> None:
+    """Rejected records by what was wrong, and files that could not be read. entries: what became of those of the inboxes."""
     reasons = fetch(
         raw,
         """
@@ -151,6 +155,12 @@ def collect_turned_away(status: Status, raw: duckdb.DuckDBPyConnection) -> None:
         """,
     )
     status.rejected = {"count": sum(row["count"] for row in reasons), "reasons": reasons}
+    # what lies in its place may have come under another name before, so that no file of it has landed
+    well = [(entry["path"], entry["at"]) for entry in entries if entry["outcome"] in WELL]
+    raw.execute(
+        "create temp table well_entries as select unnest($1::varchar[]) as path, unnest($2::timestamptz[]) at time zone 'UTC' as began_at",
+        [[path for path, _ in well], [at for _, at in well]],
+    )
     status.unreadable_files = listing(
         raw,
         """
@@ -160,6 +170,10 @@ def collect_turned_away(status: Status, raw: duckdb.DuckDBPyConnection) -> None:
                 select 1 from landed_files as later
                 where later.source = files.source and later.file = files.file and later.status = 'landed'
                     and later.delivery_seq > files.delivery_seq
+            ) or exists (
+                select 1 from well_entries as later
+                where later.began_at >= files.ingested_at
+                    and (files.file = later.path or left(files.file, length(later.path) + 1) in (later.path || '/', later.path || '!'))
             ) as is_replaced
         from landed_files as files
         where status = 'unreadable'

@@ -31,7 +31,8 @@ class Status:
       delivered, accepted, rejected, duplicate, superseded), stored_rows (live records in raw by kind), rolled_up_superseded, by_source,
       pruned (before_utc, row_count of raw; null without a prune).
     - rejected: count, reasons (source, reason, column, count, last_rejected_at, and one example: file, row, value).
-    - unreadable_files: listing of source, file, ingested_at, note, is_replaced (a file of that name has landed since).
+    - unreadable_files: listing of source, file, ingested_at, note, is_replaced (a file of that name has landed since, or what lies in its
+      place in an inbox was taken in well).
     - quarantined: listing of deliveries that the gate holds back: number, source, files, quarantined_at, age_hours, reasons, and the
       commands `release` and `drop`.
     - freshness (null without a publication): last_hour_utc of the fleet, lagging_groups, silent_drives, drives_without_inventory:
@@ -49,6 +50,8 @@ class Status:
       held: rows of status.fct_held_alerts of the last week.
     - thresholds: status_window_days, lagging_hours, stopped_hours, silent_hours, as the publication was made with them.
     - damaged_files: those of the store that the publication reads and that are gone or cut.
+    - free_bytes: room on the disk of the warehouse. published_bytes: size of the publication, null without one.
+    - failed_build: at and message of the last build, where it failed. other_models: a sentence where other models than these published.
     - custom_failures: a sentence for each custom model or test that failed in the build that published.
     """
 
@@ -67,6 +70,10 @@ class Status:
     window: Row | None = None
     thresholds: Row = field(default_factory=dict)
     damaged_files: list[str] = field(default_factory=list)
+    free_bytes: int = 0
+    published_bytes: int | None = None
+    failed_build: Row | None = None
+    other_models: str | None = None
     custom_failures: list[str] = field(default_factory=list)
 
 

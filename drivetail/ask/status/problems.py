@@ -39,6 +39,9 @@ NAMED = 5
 """RAID groups or hosts that a sentence names; the listing has more."""
 
 
+ROOM_FOR = 3
+"""Publications that must fit beside what is there: the one of a build, that of the custom models, and what a build computes."""
+
 AHEAD = timedelta(days=1)
 """How far the last hour may be ahead of this machine's clock: a time zone taken for UTC is less."""
 
@@ -50,6 +53,15 @@ def find_problems(status: Status, raw: duckdb.DuckDBPyConnection, folders: list[
     if status.damaged_files:
         others = f" and {human(len(status.damaged_files) - 1)} more" if len(status.damaged_files) > 1 else ""
         yield f"{status.damaged_files[0]}{others}: cut or gone; `drivetail build --full-refresh` computes it again from raw"
+    if status.published_bytes is not None and status.free_bytes < ROOM_FOR * status.published_bytes:
+        size = (
+            f"{human(status.free_bytes)} bytes are free, fewer than {ROOM_FOR} publications of {human(status.published_bytes)} bytes need"
+        )
+        yield f"{status.warehouse}: {size}; make room (docs/runbooks/no-room.md)"
+    if status.failed_build:
+        yield f"the last build failed ({to_minute(status.failed_build['at'])}): {status.failed_build['message']}"
+    if status.other_models:
+        yield status.other_models
     if built is None:
         yield status.publication["message"]
     elif late := status.unbuilt["late_count"]:
