@@ -31,7 +31,7 @@ def list_candidates(warehouse: Warehouse, *, is_all: bool = False) -> list[Row]:
 
 
 def list_history(warehouse: Warehouse, drive: str) -> list[Row]:
-    """Rows of marts.candidate_weeks of one drive, the last Monday first.
+    """Rows of report.candidate_weeks of one drive, the last Monday first.
 
     Raises: QueryError without a publication, and for a drive without a verdict.
     """
@@ -39,7 +39,8 @@ def list_history(warehouse: Warehouse, drive: str) -> list[Row]:
 
     with publication_of(warehouse) as connection:
         drive = known_drive(connection, drive)["drive_id"]
-        rows = fetch(connection, "select * from marts.candidate_weeks where drive_id = $drive order by boundary_utc desc", {"drive": drive})
+        query = "select * from report.candidate_weeks where drive_id = $drive order by boundary_utc desc"
+        rows = fetch(connection, query, {"drive": drive})
     if not rows:
         raise QueryError(
             f"{drive} has no verdict: it was not slow in the 28 days before any Monday; `drivetail explain {drive}` shows its hours"

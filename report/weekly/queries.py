@@ -321,7 +321,7 @@ order by raid_group_id, tail_hours desc, slow_hours desc, drive_id
 """,
     "group_hours": f"""
 select *
-from marts.fct_slow_group_hours
+from report.fct_slow_group_hours
 where hour_utc >= $week and hour_utc < $end
 order by greatest(group_slowdown, tail_1) desc, hour_utc, raid_group_id
 limit {GROUP_HOURS_LISTED}

@@ -89,7 +89,7 @@ def test_only_hours_decisions_and_publications_are_views() -> None:
     """A mart is a table, so that reading it costs nothing; a view reads the store's files or what people decide at any time."""
     views = {node.name for node in models_of() if node.schema == "marts" and node.made == VIEW}
     assert views == {
-        "fct_drive_hours", "fct_drive_hours_described", "fct_drive_hour_io", "fct_raid_hours", "fct_drive_samples",
+        "fct_drive_days", "fct_drive_hours", "fct_drive_hours_described", "fct_drive_hour_io", "fct_raid_hours", "fct_drive_samples",
         "fct_drive_hour_latency",
         "fct_drive_decisions", "fct_drive_replacements", "replacement_candidates", "drive_actions", "publication",
         "relations",

@@ -115,7 +115,7 @@ def test_relations_made_in_parts_or_by_the_week_equal_the_whole(
     shutil.copytree(warehouse.raw, twin.raw)
     in_parts = build(twin).publication
     with duckdb.connect(str(in_parts.path), read_only=True) as connection:
-        query = "select distinct past_week_count from marts.fct_slow_group_hours where is_above_usual"
+        query = "select distinct past_week_count from report.fct_slow_group_hours where is_above_usual"
         assert connection.execute(query).fetchall() == [(3,)]
     by_week = [node.relation for node in models_of() if node.week_column]
     assert marts_differences(whole.path, in_parts.path, only=["marts.fct_drive_slowness", *by_week]) == []
