@@ -36,7 +36,7 @@ PUBLICATION = Asset("drivetail_publication", uri="drivetail://marts/publication"
 """New numbers: an event for each publication, `{"publication": "000017"}`. DAGs of others may run on it."""
 
 PUBLISHED = AssetAlias("drivetail_published")
-"""What a build has to publish: PUBLICATION, or nothing."""
+"""Outlet of a build: PUBLICATION where it publishes, else nothing."""
 
 PARTS = 4
 """Most landing tasks of one run: each loads Great Expectations for some seconds, and only one writes at a time."""

@@ -129,7 +129,7 @@ def is_each_day_due(warehouse: Warehouse, publication_id: str) -> bool:
 
 
 def published_custom(warehouse: Warehouse, publication_id: str) -> Row:
-    """What a publication's record has of the custom models (engine/custom.py, CustomModels); empty where it cannot be read."""
+    """Record of the custom models in a publication (engine/custom.py, CustomModels); empty where it cannot be read."""
     custom: Row = _record(warehouse, publication_id).get("custom", {})
     return custom
 

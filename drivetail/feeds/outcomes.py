@@ -62,7 +62,7 @@ class Outcome:
 
     @property
     def is_kept(self) -> bool:
-        """Whether it is written down, so that nothing tries it again before it is sent anew or decided on."""
+        """Whether it is written down, so that nothing tries it again before it is sent again or decided on."""
         return self.outcome not in (HINDERED, NOT_LANDED, UNANSWERED)
 
     @property

@@ -80,7 +80,7 @@ def _said(records: Sequence[Record], run: str, receiver: Receiver, *, lasts: boo
 
 @contextmanager
 def _memory(warehouse: Warehouse) -> Iterator[list[Record]]:
-    """What was told; what is added is kept. A disk that takes nothing more keeps no message from its receivers."""
+    """Records of what was sent; those appended are kept. Receivers get their messages from a full disk, too."""
     register, records = Register(warehouse.raw, "failures"), []
     with ExitStack() as held:
         with suppress(OSError):

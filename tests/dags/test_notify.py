@@ -51,7 +51,7 @@ def test_a_task_that_fails_gives_its_reason(message: Callable[[], str], context:
     assert message() == "drivetail_hourly, raw.land: y is held in quarantine 1"
 
 
-def test_a_failure_that_lasts_is_told_once_and_a_green_run_says_well(
+def test_a_failure_that_lasts_is_sent_once_and_ends_with_a_green_run(
     bag: Any, warehouse: Warehouse, webhook: Webhook, context: dict[str, Any]
 ) -> None:
     import drivetail_shared as shared

@@ -50,7 +50,7 @@ def fails(warehouse: Warehouse, message: str, *, at: datetime = NIGHT, step: str
     tell_failure(warehouse, receivers(warehouse), "hourly", step, message, now=at, **options)
 
 
-def test_a_lasting_failure_is_told_once_and_again_the_next_night(warehouse: Warehouse, told: Callable[[], list[str]]) -> None:
+def test_a_lasting_failure_is_sent_once_and_again_the_next_night(warehouse: Warehouse, told: Callable[[], list[str]]) -> None:
     for number in range(9):  # numbers change from run to run, and what is new since
         fails(warehouse, f"model int_a: line {number + 1} is wrong; new is delivery {number}", at=NIGHT + timedelta(hours=number))
     assert told() == ["hourly, build: model int_a: line 1 is wrong; new is delivery 0"]
@@ -82,14 +82,14 @@ def test_all_is_well_again_once_and_a_new_failure_is_news(warehouse: Warehouse, 
     assert told() == ["hourly, build: no room"]
 
 
-def test_each_delivery_that_waits_is_told_and_a_green_run_ends_none(warehouse: Warehouse, told: Callable[[], list[str]]) -> None:
+def test_each_delivery_that_waits_is_sent_and_a_green_run_ends_none(warehouse: Warehouse, told: Callable[[], list[str]]) -> None:
     for number in (1, 2, 2):
         fails(warehouse, f"a.csv is held in quarantine {number}", step="land", lasts=False)
     tell_well(warehouse, receivers(warehouse), "hourly")
     assert told() == ["hourly, land: a.csv is held in quarantine 1", "hourly, land: a.csv is held in quarantine 2"]
 
 
-def test_a_receiver_that_was_down_is_told_later_and_alone(
+def test_a_receiver_that_was_down_gets_the_message_later(
     warehouse: Warehouse, webhook: Webhook, told: Callable[[], list[str]], caplog: pytest.LogCaptureFixture
 ) -> None:
     well = f"json://127.0.0.1:{webhook.server_port}/"
@@ -110,7 +110,7 @@ def test_a_disk_that_keeps_nothing_keeps_no_message(
     assert told() == ["hourly, build: no room"] and "hourly, build: no room" in caplog.text
 
 
-def test_an_hour_without_airflow_tells_its_receivers_likewise(
+def test_an_hour_without_airflow_sends_the_same_messages(
     warehouse: Warehouse, told: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("drivetail.service.hour.steps", lambda settings: [("inbox",), ("build",)])

@@ -181,7 +181,7 @@ def test_a_build_that_failed_is_a_problem_until_one_succeeds(settled: Warehouse,
 
 
 def test_a_build_says_nothing_of_the_publication_of_another(settled: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of an hour that overlaps with it, whose end it has waited for."""
+    """The other hour overlaps with it, and it has waited for its end."""
 
     def waiting(warehouse: Warehouse, **options: Any) -> BuildSummary:
         assert build(warehouse, daily=True).is_new

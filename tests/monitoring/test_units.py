@@ -109,7 +109,7 @@ def as_the_unit_says(site: Path, python: str, name: str) -> subprocess.Completed
 
 
 @pytest.mark.proof
-def test_an_hour_and_a_night_run_as_their_user_and_write_the_warehouse_alone(site: Path, python: str) -> None:
+def test_an_hour_and_a_night_of_a_plain_user_write_the_warehouse_alone(site: Path, python: str) -> None:
     settings = '[[inboxes]]\nname = "fleet"\nsource = "bundle"\nfolder = "../inbox"\n'
     (site / "warehouse/drivetail.toml").write_text(settings)
     os.chown(site / "warehouse/drivetail.toml", NOBODY, NOBODY)
