@@ -84,7 +84,7 @@ def _memory(warehouse: Warehouse) -> Iterator[list[Record]]:
     register, records = Register(warehouse.raw, "failures"), []
     with ExitStack() as held:
         with suppress(OSError):
-            warehouse.raw.mkdir(parents=True, exist_ok=True)
+            warehouse.raw.mkdir(exist_ok=True)
             held.enter_context(register.locked())
             records = register.read(skips_damaged=True)
         known = len(records)

@@ -238,7 +238,7 @@ def taken(source: str, root: Path, delivered: list[tuple[str, bytes]]) -> list[F
     try:
         files, _ = find_files([root / "in"], module.recognise, staged.scratch)
         options = OPTIONS.get(source, {})
-        arrivals = Arrivals(files, source, staged.deliveries, options, SOURCES[source].identity, None, quiet)
+        arrivals = Arrivals(files, source, staged.folders, options, SOURCES[source].identity, None, quiet)
         landing = Strict(source, staged, None, None, arrivals, quiet, options)
         land(module, files, landing)
         rejected_records(landing), ingested_files(landing)
