@@ -179,8 +179,10 @@ def test_the_commands_of_the_page_on_installing_work(installed: Installed, tmp_p
             done.append(line.split()[0])
     assert done == ["uv", "uv", "/opt/drivetail/bin/drivetail", "install", "runuser", "cp"]
     assert (tmp_path / "srv/warehouse/drivetail.toml").is_file()
-    (service,) = (tmp_path / "etc/systemd/system").glob("*.service")
-    assert all(f"{place}\n" in f"{service.read_text()}\n" for place in ("User=drivetail", "DRIVETAIL_WAREHOUSE=/srv/warehouse"))
+    services = [*(tmp_path / "etc/systemd/system").glob("*.service")]
+    assert {service.stem for service in services} == {"drivetail-hourly", "drivetail-maintain"}
+    for service in services:
+        assert all(f"{place}\n" in f"{service.read_text()}\n" for place in ("User=drivetail", "DRIVETAIL_WAREHOUSE=/srv/warehouse"))
 
 
 @pytest.mark.soak
