@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import shutil
 import stat
 import struct
@@ -43,6 +44,8 @@ PROTECTED = ("report", "study", "status")
 
 PUBLISHED = ("marts", *PROTECTED)
 """Schemas that people query, and that pages and commands read: every model of these schemas is published, with what its view reads."""
+
+READS_FILES = re.compile(r"\bread_\w+\(")
 
 IS_IN_ITS_PLACE = """
     select
@@ -306,7 +309,7 @@ def in_its_place(rows: str, warehouse: Warehouse) -> str:
     """SQL of a view, which fails in a copy of the warehouse where it reads files: it names them by absolute path, and a copy elsewhere
     would silently show those of this folder.
     """
-    if not any(function in rows for function in ("read_parquet(", "read_json(")):
+    if not READS_FILES.search(rows):
         return rows
     message = (
         f"a warehouse was copied or moved, and would show the files of {warehouse.root}; run `drivetail build -w FOLDER` on the "

@@ -131,9 +131,19 @@ def test_a_copy_never_answers_from_the_folder_it_came_from(published: Published,
     moved = "was copied or moved, and would show the files of .*; run `drivetail build -w FOLDER`"
     for file in (copied.published, *copied.publications.glob("*-*.duckdb")):
         with duckdb.connect(str(file), read_only=True) as connection:
-            for query in (COUNT, f"{COUNT} where drive_id = 'nobody'", "from marts.fct_drive_decisions", "from marts.fct_raid_hours"):
+            of_files = (
+                "marts.fct_drive_decisions",
+                "marts.fct_raid_hours",
+                "raw.decisions",
+                "marts.drive_actions",
+            )
+            for query in (COUNT, f"{COUNT} where drive_id = 'nobody'", *(f"from {relation}" for relation in of_files)):
                 with pytest.raises(duckdb.Error, match=moved):
                     connection.execute(query).fetchall()
+            # whatever function reads them
+            of_other_files = "contains(sql, $root) and not contains(sql, 'was copied or moved')"
+            views = f"select view_name from duckdb_views() where {of_other_files}"
+            assert connection.execute(views, {"root": str(published.warehouse.root)}).fetchall() == []
     with duckdb.connect() as connection:
         for name, warehouse in (("original", published.warehouse), ("copy", copied)):
             connection.execute(f"attach '{warehouse.published}' as {name} (read_only)")
