@@ -31,7 +31,7 @@ from engine.custom import CustomModels, are_custom_due, build_custom, custom_dig
 from engine.errors import FailedModel, Hindered, ModelError
 from engine.execute import Executor, begin, configure
 from engine.nodes import EACH_BUILD, EACH_DAY, SEED, STORED, VIEW, WITH_INVENTORY, Models, Node
-from engine.plan import INVENTORY, MAX_COUNTED_ROWS, batches, landed_days, row_count, write_plan_inputs
+from engine.plan import INVENTORY, MAX_COUNTED_ROWS, batches, day_of, landed_days, row_count, write_plan_inputs
 from engine.publish import Publication, current_publication, next_publication_id, publish, publish_custom
 from engine.read import first_line, is_each_day_due, published_by, published_custom, published_deliveries
 from engine.retention import Past, bring_back, enter_past, read_past
@@ -584,7 +584,7 @@ class Build:
         """Note the days of new events and readings, too, of which none is computed: one that is open now is over in a later build. For
         labels, of whatever day, stands the last day that is over.
         """
-        days = sorted({date.fromisoformat(name[13:23]) for name in self.new_names if name.startswith("drive_health/")})
+        days = sorted({day_of(Path(name)) for name in self.new_names if name.startswith("drive_health/")})
         if self.last_hour is not None and any(name.split(".")[0] in ("labels", "retired_labels") for name in self.new_names):
             days.append(self.last_hour.date() - timedelta(days=1))
         query = """

@@ -43,9 +43,9 @@ def arrived_days(new: Iterable[Delivery]) -> list[tuple[date, bool]]:
     """Days of which new deliveries hold drive-hours or samples, and whether they may hold the day's last hour."""
     found: dict[date, bool] = {}
     for delivery, name in file_names(new):
-        table, _, file = name.rpartition("/")
+        table = name.partition("/")[0]
         if table in MEASURED_KINDS:
-            day = date.fromisoformat(file[:10])
+            day = day_of(Path(name))
             last = delivery.last_hour
             has_last = table == "drive_hours" and last is not None and last >= datetime(day.year, day.month, day.day, 23)
             found[day] = found.get(day, False) or has_last

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import secrets
 import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -20,7 +18,7 @@ from typing import Any
 import polars as pl
 
 from ingest.contract.values import utc_now
-from ingest.raw.durable import put_folder
+from ingest.raw.durable import draft_in, put_folder
 from ingest.raw.staging import clear_staging, ingest_lock, write_parquet
 from ingest.raw.store import raw_root
 from ingest.reading.text import one_line
@@ -98,7 +96,7 @@ def _land(warehouse: Path, bundle: Bundle) -> Landed:
         return summary
     summary.notes += _notes_on_copies(warehouse, manifest.experiment_id, {listing.sha256 for listing, _ in new})
     seq = int(earlier[-1].name) + 1 if earlier else 1
-    draft = raw_root(warehouse) / ".staging" / f"lab-{os.getpid()}-{secrets.token_hex(4)}"
+    draft = draft_in(raw_root(warehouse) / ".staging", "lab")
     draft.mkdir(parents=True)
     try:
         same: dict[str, Any] = {"experiment_id": manifest.experiment_id, "delivery_seq": seq}

@@ -27,6 +27,11 @@ def sync_tree(folder: Path) -> None:
         sync(Path(below))
 
 
+def draft_in(staging: Path, kind: str) -> Path:
+    """Where a folder is made, under a name that no other call uses. The next ingest removes what a kill leaves."""
+    return staging / f"{os.getpid()}-{secrets.token_hex(4)}.{kind}"
+
+
 def put_folder(draft: Path, target: Path) -> None:
     """Rename a folder into place, with all that is in it on the disk: readers see the whole of it or nothing."""
     sync_tree(draft)
@@ -50,8 +55,8 @@ def replace_file(path: Path, content: str | bytes) -> Path:
 
 
 def remove_folder(folder: Path, staging: Path) -> None:
-    """Remove a folder: it is there whole, or not at all. staging: where the next ingest removes what a kill leaves."""
-    gone = staging / f"{os.getpid()}-{secrets.token_hex(4)}.gone"
+    """Remove a folder: it is there whole, or not at all. staging: see draft_in()."""
+    gone = draft_in(staging, "gone")
     os.rename(folder, gone)
     gone.unlink() if gone.is_symlink() else shutil.rmtree(gone, ignore_errors=True)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 
 from ingest.contract.fleet import INGESTED_FILES, REJECTED_RECORDS, RETIRED, raw_columns
 from ingest.contract.values import TIMED
-from ingest.raw.durable import put_folder, remove_folder
+from ingest.raw.durable import draft_in, put_folder, remove_folder
 from ingest.raw.staging import write_parquet
 from ingest.raw.store import GATES, PACKED, Delivery, Folder, folder_name, list_folders, names_in, raw_root, remove_replaced, source_of
 
@@ -69,7 +68,7 @@ def _due(folders: Sequence[Folder]) -> list[Folder]:
 
 def write_pack(warehouse: Path, folders: Sequence[Folder], level: int, numbers: Collection[int] | None = None) -> Folder:
     """Put a pack in the place of some folders, by one rename; they stay, for readers. numbers: of the deliveries to take; none: all."""
-    draft = raw_root(warehouse) / ".staging" / f"{os.getpid()}-{secrets.token_hex(4)}.pack"
+    draft = draft_in(raw_root(warehouse) / ".staging", "pack")
     draft.mkdir(parents=True)
     try:
         said = write_rows(folders, draft, numbers)
@@ -244,7 +243,7 @@ def take_out(warehouse: Path, delivery: Delivery, content: dict[str, str]) -> No
     target = raw / "dropped" / folder_name(delivery.seq, delivery.seq, (delivery.first_hour, delivery.last_hour))
     if not target.exists():
         target.parent.mkdir(exist_ok=True)
-        draft = raw / ".staging" / f"{os.getpid()}-{secrets.token_hex(4)}.out"
+        draft = draft_in(raw / ".staging", "out")
         draft.mkdir()
         said = write_rows([folder], draft, [delivery.seq])
         files = {"delivery.json": said["record"][0], **content}

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
-import secrets
 import shutil
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,7 +22,7 @@ from numpy.typing import NDArray
 
 from ingest.contract.fleet import key_of
 from ingest.contract.values import RAW_KINDS, TIMED
-from ingest.raw.durable import put_folder
+from ingest.raw.durable import draft_in, put_folder
 from ingest.raw.store import Folder, folder_name, list_folders, next_number, raw_root, require_plain_path
 from ingest.reading.readers import CHUNK_ROWS
 
@@ -84,9 +82,8 @@ class StagedDelivery:
         clear_staging(self.root)
         self.folders = list_folders(warehouse)
         self.seq = next_number(warehouse, self.folders)
-        name = f"{os.getpid()}-{secrets.token_hex(4)}"
-        self.path = self.root / ".staging" / name
-        self.scratch = self.root / ".staging" / f"{name}.scratch"
+        self.path = draft_in(self.root / ".staging", "delivery")
+        self.scratch = self.path.with_suffix(".scratch")
         self.path.mkdir()
         self.scratch.mkdir()
         self._timed: dict[str, list[Part]] = {record_kind: [] for record_kind in TIMED}
