@@ -50,7 +50,7 @@ mutants: .venv/.ready  ## faults in the models' SQL that unit tests must find (a
 	$(RUN)/python -m workbench.mutants
 
 calibration: .venv/.ready  ## simulated fleets against the paper's numbers and curves (half an hour); writes docs/results/calibration.md
-	$(RUN)/python -m workbench.calibration
+	$(RUN)/python -m study.calibration
 
 spark-cluster: .venv/.spark  ## a Spark master and two workers on this machine (docs/spark.md)
 	$(RUN)/python -m workbench.spark_cluster

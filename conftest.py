@@ -10,7 +10,7 @@ import pytest
 
 from tests.needs import missing, require
 
-LONGEST = ("spark", "lab", "proof", "report", "console", "models", "safety", "drivetail")
+LONGEST = ("spark", "lab", "proof", "study", "report", "console", "models", "safety", "drivetail")
 """Folders whose tests take minutes, the longest first: the processes of a run then end at about the same time."""
 
 

@@ -26,7 +26,7 @@ from drivetail.ask.explain.question import known_drive, parse_hour
 from drivetail.ask.probes import newest_probes
 from drivetail.ask.ticket import ticket as ticket_of
 from drivetail.tell.alerts import OPEN, Alert, sentence
-from engine.read import QueryError, Row, not_asked
+from engine.read import QueryError, Row, is_computed
 from engine.warehouse import quoted
 from ingest.contract.values import utc
 from report.page.numbers import NONE, capacity, day, instant, kind_name, listed
@@ -320,7 +320,7 @@ def study(published: Published, query: Query) -> Page:
 def has_study(published: Published) -> bool:
     """Whether somebody has asked for the study."""
     with published.cursor() as cursor:
-        return "study_results" not in not_asked(cursor)
+        return is_computed(cursor, "study_results")
 
 
 def has_lab(published: Published) -> bool:

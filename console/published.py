@@ -15,13 +15,13 @@ from typing import Any, TypeVar
 
 import duckdb
 
-from engine.publish import PUBLISHED
+from engine.projects import published_schemas
 from engine.read import QueryError, Row, open_for_questions, own_file
 from engine.warehouse import Warehouse
 
 T = TypeVar("T")
 
-SCHEMAS = (*PUBLISHED, "custom", "lab")
+SCHEMAS = (*published_schemas(), "custom", "lab")
 
 LIMITS = "set memory_limit = '180MB'; set threads = 2; set preserve_insertion_order = false; attach ':memory:' as held (compress)"
 """Limit of all pages together, and what is held in memory."""

@@ -26,12 +26,12 @@ from typing import Any
 
 import duckdb
 
-from engine.compiled import models_of
 from engine.custom import CustomModels, are_custom_due, build_custom, custom_digest
 from engine.errors import FailedModel, Hindered, ModelError
 from engine.execute import Executor, begin, configure
 from engine.nodes import EACH_BUILD, EACH_DAY, SEED, STORED, VIEW, WITH_INVENTORY, Models, Node
 from engine.plan import INVENTORY, MAX_COUNTED_ROWS, batches, day_of, landed_days, row_count, write_plan_inputs
+from engine.projects import built_models
 from engine.publish import Publication, current_publication, next_publication_id, publish, publish_custom
 from engine.read import first_line, is_each_day_due, published_by, published_custom, published_deliveries
 from engine.retention import Past, bring_back, enter_past, read_past
@@ -130,11 +130,12 @@ def built(warehouse: Warehouse) -> Publication | None:
         return None
     past = read_past(warehouse)
     landed = digests(list_folders(warehouse.root))
+    own = own_thresholds(warehouse)
     is_of_all = (
         published_deliveries(warehouse, last.publication_id) == landed
         and last.pruned_before_utc == (None if past is None else past.before_utc)
         and not is_each_day_due(warehouse, last.publication_id)
-        and published_by(warehouse, last.publication_id) == _version(models_of(), own_thresholds(warehouse))
+        and published_by(warehouse, last.publication_id) == _version(built_models(own), own)
         and not warehouse.failed_build.exists()
         and not are_custom_due(CustomModels.of(published_custom(warehouse, last.publication_id)))
     )
@@ -153,10 +154,12 @@ def publish_store(warehouse: Warehouse) -> Publication:
         return made.run(must_publish=True).publication
 
 
-def make_study(warehouse: Warehouse) -> None:
-    """Make the relations of the study and publish them, unless those that are published are of all days. What has landed since waits."""
+def make_asked(warehouse: Warehouse) -> None:
+    """Make the relations that are made when somebody asks and publish them, unless those published are of all days. What has landed since
+    waits.
+    """
     with warehouse.only_builder(), explaining(warehouse), Build(warehouse) as made:
-        if not (made.leave_for_later() and made.is_study_up_to_date and current_publication(warehouse)):
+        if not (made.leave_for_later() and made.is_asked_up_to_date and current_publication(warehouse)):
             made.run(asked=True)
 
 
@@ -234,7 +237,7 @@ class Build:
         self.report = report
         self.spark = spark
         self.thresholds = own_thresholds(warehouse)
-        self.models = models_of().for_thresholds(self.thresholds)
+        self.models = built_models(self.thresholds)
         self.folders = list_folders(warehouse.root)
         self.past = read_past(warehouse)
         # a decision counts at once, without a build: what publications read is there from the first on
@@ -342,7 +345,7 @@ class Build:
             # before anything else: an earlier release may have kept its state in other columns
             connection.execute("create schema if not exists state; create table if not exists state.project (version varchar)")
             versions = [row[0] for row in connection.execute("select version from state.project").fetchall()]
-            is_of_others = self.past is not None and self.past.is_of_other_models(self.models.store_version)
+            is_of_others = self.past is not None and self.past.is_of_other_models(self.models)
             if self.past is not None and is_of_others and versions != [self.models.store_version] and not keep_pruned:
                 raise ModelError(_cannot_compute(self.warehouse, self.past, "drivetail build --keep-pruned"))
             if versions in ([], [self.models.store_version]):
@@ -618,16 +621,16 @@ class Build:
         self.note_made(nodes, publication_id)
 
     def make_asked(self, publication_id: str) -> None:
-        """Make the relations of the study, over all that is stored."""
-        self.warehouse.note("study")
+        """Make the relations that are made when somebody asks, over all that is stored."""
+        self.warehouse.note("asked")
         self.count_days()
         self._make(self.executor.stages.asked, publication_id)
         self.connection.execute("delete from state.asked")
         self.connection.execute("insert into state.asked values (?)", [self._state_of_days()])
 
     @property
-    def is_study_up_to_date(self) -> bool:
-        """Whether the relations of the study are of all that is stored, and of these models."""
+    def is_asked_up_to_date(self) -> bool:
+        """Whether the relations that are made when somebody asks are of all that is stored, and of these models."""
         made_of = self.connection.execute("select of_state from state.asked").fetchall()
         return self.defined == self.version and made_of == [(self._state_of_days(),)]
 
@@ -654,8 +657,11 @@ class Build:
 
     def count_days(self) -> None:
         """Count hours of the days that have changed since they were counted, and of those whose drives are grouped differently now."""
+        if not self.executor.stages.counts:
+            return
         files = "select day_utc, max(file) from plan.files where model = 'int_drive_days' group by day_utc"
-        computed = dict(self.connection.execute(files).fetchall())
+        by = self.models.store_version_of(self.executor.stages.counts[0].name)
+        computed = {day: f"{file} by {by}" for day, file in self.connection.execute(files).fetchall()}
         counted = dict(self.connection.execute("select day_utc, computed_as from state.counted_days").fetchall())
         changed = {day for (day,) in self.connection.execute("select day_utc from plan.plan_days__recounted").fetchall()}
         stale = {day for day, file in computed.items() if counted.get(day) != file} | changed

@@ -159,14 +159,14 @@ class Executor:
     def stored_rows(self, days: Iterable[date] | None = None, names: Collection[str] | None = None) -> Iterator[tuple[Node, str]]:
         """The stored models, or those of some names, each with SQL for the rows of its live files, of all days or of some."""
         nodes = [node for node in self.models.made(*STORED) if names is None or node.name in names]
-        given: list[Any] = [str(self.warehouse.store), self.models.store_version, [node.name for node in nodes]]
-        query = "select model, ? || '/' || file, models_version = ? from build.plan.files where model in (select unnest(?))"
+        given: list[Any] = [str(self.warehouse.store), [node.name for node in nodes]]
+        query = "select model, ? || '/' || file, models_version from build.plan.files where model in (select unnest(?))"
         if days is not None:
             query += " and day_utc in (select unnest(?::date[]))"
             given.append(list(days))
         files: dict[str, list[tuple[str, bool]]] = defaultdict(list)
-        for model, file, is_of_these in self.connection.execute(f"{query} order by day_utc, file", given).fetchall():
-            files[model].append((file, is_of_these))
+        for model, file, version in self.connection.execute(f"{query} order by day_utc, file", given).fetchall():
+            files[model].append((file, version == self.models.store_version_of(model)))
         for node in nodes:
             found = files[node.name]
             yield node, stored_rows(node, [file for file, _ in found], are_of_these_models=all(same for _, same in found))
@@ -307,7 +307,8 @@ class Executor:
         """Make files of the store the live ones of their days."""
         if files:
             rows = [[model] * len(files), [day for day, _ in files], [str(path.relative_to(self.warehouse.store)) for _, path in files]]
-            self.connection.execute("insert into plan.files select unnest(?), unnest(?), unnest(?), ?", [*rows, self.models.store_version])
+            version = self.models.store_version_of(model)
+            self.connection.execute("insert into plan.files select unnest(?), unnest(?), unnest(?), ?", [*rows, version])
 
     def _run_python(self, node: Node) -> None:
         """Run a model in Python, as dbt compiles it, and keep its rows as a table."""

@@ -92,6 +92,7 @@ class Models:
 
     digest: of every file that they are made of. version: changes when a definition does. store_version: when a definition of what is stored
     by day does. sources: columns of each by `schema.name`. exposed: relations that commands and pages read beside the marts.
+    store_versions: by name, of stored models that have one of their own.
     """
 
     digest: str
@@ -101,6 +102,7 @@ class Models:
     sources: dict[str, dict[str, str]]
     tests: list[Test]
     exposed: list[str]
+    store_versions: dict[str, str] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[Node]:
         return iter(self.nodes)
@@ -127,6 +129,24 @@ class Models:
             if node is not None and node.made in through:
                 waiting += node.parents
         return [source for source in self.sources if source in wanted] + [node.relation for node in self.nodes if node.relation in wanted]
+
+    def with_project(self, other: Models) -> Models:
+        """These models, and after them those of a project that reads their relations. Its stored models keep a version of their own: no day
+        of the fleet is computed again because of them.
+        """
+        return replace(
+            self,
+            digest=self.digest + other.digest,
+            version=f"{self.version} {other.version}",
+            nodes=[*self.nodes, *other.nodes],
+            tests=[*self.tests, *other.tests],
+            exposed=[*self.exposed, *other.exposed],
+            store_versions=self.store_versions | {node.name: other.store_version for node in other.made(*STORED)},
+        )
+
+    def store_version_of(self, model: str) -> str:
+        """The version that files of a stored model are kept with."""
+        return self.store_versions.get(model, self.store_version)
 
     def for_thresholds(self, own: dict[str, Any]) -> Models:
         """These models with the store_version of a warehouse: it also changes with a threshold that stored days are computed with."""

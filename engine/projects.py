@@ -11,7 +11,8 @@ from typing import Any, Protocol
 
 import duckdb
 
-from engine.nodes import Node
+from engine.compiled import models_of
+from engine.nodes import Models, Node
 from engine.warehouse import Warehouse
 
 GROUP = "drivetail.projects"
@@ -43,10 +44,15 @@ class Attached:
 
 
 class Project(Protocol):
-    """Attributes of a module that an entry point names. NAME: the entry point's. FOLDER: the dbt project."""
+    """Attributes of a module that an entry point names. NAME: the entry point's. FOLDER: the dbt project. SCHEMA: of what it publishes.
+
+    READS_FLEET: its models read the fleet's relations, and a build makes them after those; else it makes them by itself (attached()).
+    """
 
     NAME: str
     FOLDER: Path
+    SCHEMA: str
+    READS_FLEET: bool
 
     def commands(self) -> Iterable[Any]:
         """The subcommands of `drivetail` that it brings (click)."""
@@ -78,3 +84,19 @@ def projects() -> list[Project]:
             if error.name != entry.module.split(".")[0]:  # it is there, and lacks something
                 raise
     return [project for _, project in sorted(found.items())]
+
+
+def built_models(own: dict[str, Any], target: str = "duckdb") -> Models:
+    """The models that a build runs: the fleet's, and after them those of the projects that read its relations. own: the warehouse's
+    thresholds.
+    """
+    models = models_of(target).for_thresholds(own)
+    for project in projects():
+        if project.READS_FLEET:
+            models = models.with_project(models_of(target, project.FOLDER).for_thresholds(own))
+    return models
+
+
+def published_schemas() -> tuple[str, ...]:
+    """Schemas that people query: the marts, the inputs of pages and commands, and those of projects whose models a build runs."""
+    return ("marts", "report", "status", *(project.SCHEMA for project in projects() if project.READS_FLEET))

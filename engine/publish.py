@@ -25,7 +25,7 @@ import duckdb
 from engine.custom import CustomModels
 from engine.execute import Executor, limit_memory
 from engine.nodes import STORED, VIEW, WHEN_ASKED, Node
-from engine.projects import projects
+from engine.projects import projects, published_schemas
 from engine.read import NOT_ASKED, first_line, own_file
 from engine.retention import files_needed, read_past, remove_from_raw
 from engine.sources import RawFiles, source_rows
@@ -38,12 +38,6 @@ STORAGE_VERSION = "v1.5.0"
 
 KEEP_SECONDS = 3600
 """A publication that nobody holds open is kept this long after it was replaced: copies and readers on other hosts show no lock."""
-
-PROTECTED = ("report", "study", "status")
-"""Inputs of pages and commands."""
-
-PUBLISHED = ("marts", *PROTECTED)
-"""Schemas that people query, and that pages and commands read: every model of these schemas is published, with what its view reads."""
 
 READS_FILES = re.compile(r"\bread_\w+\(")
 
@@ -219,6 +213,7 @@ class _Draft:
         self.sources = source_rows(self.models.sources, files, self.warehouse.raw, horizon=horizon and horizon.date())
         self.attached = {project.NAME: project.attached(self.warehouse) for project in projects()}
         self.stored = {node.relation: rows for node, rows in executor.stored_rows()}
+        self.schemas = published_schemas()
         self.shown: set[str] = set()
         self.row_counts: dict[str, int] = {}
         query = "select relation, as_of_hour_utc from state.made"
@@ -229,11 +224,11 @@ class _Draft:
         # one transaction: DuckDB would write each of 2,000 comments to the file's log
         self.connection.execute("use publication; begin")
         others = (shown.relation.split(".")[0] for each in self.attached.values() for shown in each.relations)
-        schemas = dict.fromkeys(("raw", "plan", "seeds", "staging", "intermediate", *PUBLISHED, "custom", *others))
+        schemas = dict.fromkeys(("raw", "plan", "seeds", "staging", "intermediate", *self.schemas, "custom", *others))
         self.connection.execute(";".join(f"create schema {schema}" for schema in schemas))
         self.connection.execute("create table plan.root as select ? as root", [str(self.warehouse.root)])
         self.connection.execute(f"comment on table plan.root is {quoted(self.warehouse.root)}")
-        wanted = [node.relation for node in self.models if node.schema in PUBLISHED or node.made in STORED]
+        wanted = [node.relation for node in self.models if node.schema in self.schemas or node.made in STORED]
         sources = [name for name in self.models.sources if name.startswith("raw.")]
         for relation in self.models.above([*sources, *wanted, *self.models.exposed]):
             self._show(relation)
@@ -246,7 +241,7 @@ class _Draft:
                 self._describe("table" if shown.is_table else "view", shown.node)
         # what `show tables` lists: a few of them, by names to start with
         for node in self.models:
-            if node.schema in PUBLISHED and (short_name := node.meta.get("short_name")):
+            if node.schema in self.schemas and (short_name := node.meta.get("short_name")):
                 self.connection.execute(f"create view main.{short_name} as from {node.relation}")
                 self._describe("view", node, f"main.{short_name}")
         self._name_relations()
@@ -274,7 +269,7 @@ class _Draft:
             ((self.row_counts[relation],),) = self.connection.execute(
                 f"create table {relation} as select * from build.{relation}"
             ).fetchall()
-        if node.schema in PUBLISHED:
+        if node.schema in self.schemas:
             self._describe(kind, node)
 
     def _show_source(self, relation: str) -> None:
@@ -290,7 +285,7 @@ class _Draft:
         rows = [
             (each.relation, ", ".join(each.meta["grain"]), each.made, self.made.get(each.relation), self.row_counts.get(each.relation),
              each.meta.get("overlap"))
-            for each in self.models if each.schema in PUBLISHED
+            for each in self.models if each.schema in self.schemas
         ]  # fmt: skip
         self.connection.execute(
             "insert into raw.relations select unnest(?), unnest(?), unnest(?), unnest(?), unnest(?), unnest(?)",
@@ -327,12 +322,12 @@ def describe(connection: duckdb.DuckDBPyConnection, kind: str, node: Node, name:
     said = node.description
     if as_of:
         said = f"{said} As of {as_of}, UTC.".strip()
-    elif node.made == WHEN_ASKED:
-        said = f"Empty: it {NOT_ASKED}. {said}".strip()
+    elif node.made == WHEN_ASKED and "asked_by" in node.meta:
+        said = f"Empty: it {NOT_ASKED}: run `{node.meta['asked_by']}`. {said}".strip()
     if said:
         comments.append(f"comment on {kind} {relation} is {quoted(said)}")
     # of what people ask: columns of pages' inputs are described in the models, and each comment is a statement
-    if node.schema not in PROTECTED:
+    if node.schema == "marts" or node.schema not in published_schemas():
         comments += [f'comment on column {relation}."{column}" is {quoted(text)}' for column, text in node.descriptions.items()]
     if comments:
         connection.execute(";".join(comments))

@@ -23,8 +23,8 @@ from ingest.raw.store import list_folders
 Row = dict[str, Any]
 
 
-NOT_ASKED = "is computed when it is asked for: run `drivetail study`"
-"""In the comment of a published relation that is made when asked for, until then."""
+NOT_ASKED = "is computed when it is asked for"
+"""In the comment of a published relation that is made when asked for, until then; the command that asks follows."""
 
 
 class QueryError(RuntimeError):
@@ -171,9 +171,9 @@ def of_other_models(warehouse: Warehouse, connection: duckdb.DuckDBPyConnection)
 
 def note_not_asked(connection: duckdb.DuckDBPyConnection, query: str) -> None:
     """Log on stderr that a relation which a query names is empty because nobody has asked for it."""
-    for name in not_asked(connection):
+    for name, why in not_asked(connection).items():
         if name in query:
-            logging.getLogger(__name__).warning("%s is empty: it %s", name, NOT_ASKED)
+            logging.getLogger(__name__).warning("%s is empty: it %s", name, why)
 
 
 @cache
@@ -183,10 +183,16 @@ def note_other_models(sentence: str | None) -> None:
         logging.getLogger(__name__).warning(sentence)
 
 
-def not_asked(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    """The relations of a publication that are not computed, because nobody has asked for them."""
-    query = "select view_name from duckdb_views() where schema_name in ('marts', 'study') and contains(comment, ?) order by view_name"
-    return [name for (name,) in connection.execute(query, [NOT_ASKED]).fetchall()]
+def not_asked(connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
+    """The relations of a publication that are not computed, because nobody has asked for them, each with how to ask."""
+    query = "select view_name, regexp_extract(comment, 'it ([^.]*)', 1) from duckdb_views() where contains(comment, ?) order by view_name"
+    return dict(connection.execute(query, [NOT_ASKED]).fetchall())
+
+
+def is_computed(connection: duckdb.DuckDBPyConnection, name: str) -> bool:
+    """Whether a publication has a relation of this name, and somebody has asked for it where it is made when asked for."""
+    query = "select count(*) > 0 from information_schema.tables where table_name = ?"
+    return name not in not_asked(connection) and connection.execute(query, [name]).fetchall() == [(True,)]
 
 
 def fetch(connection: duckdb.DuckDBPyConnection, query: str, parameters: Sequence[object] | dict[str, object] = ()) -> list[Row]:

@@ -1,8 +1,8 @@
 """Data that `drivetail prune` keeps of the days before its horizon (docs/decisions/0007-prune.md).
 
 A pruned day keeps every stored model except the drive-hours. It keeps their drive, hour and slowdown where a chronic window may still
-reach the row. So intervals, events, tails and the study stay exact. Nothing can compute a pruned day again, so raw has its files too, as
-hard links in `raw/pruned/`: a copy of raw is a copy of everything. In order, so that a kill at any instant loses nothing:
+reach the row. So intervals, events, tails and what is counted when asked stay exact. Nothing can compute a pruned day again, so raw has
+its files too, as hard links in `raw/pruned/`: a copy of raw is a copy of everything. In order, so that a kill at any instant loses nothing:
 1. the pruned days' files are written and linked into raw,
 2. `raw/pruned.json` names them, by one rename: from here on the prune has happened, and the next build enters it where this one does not,
 3. a publication without the pruned rows takes the place of the last one,
@@ -22,6 +22,7 @@ from typing import Any
 import duckdb
 
 from engine.errors import ModelError
+from engine.nodes import STORED, Models
 from engine.warehouse import Warehouse
 from ingest.raw.durable import replace_file, sync
 from ingest.raw.store import pruned_record
@@ -53,9 +54,10 @@ class Past:
         """The horizon, as people read it."""
         return self.before_utc.date().isoformat()
 
-    def is_of_other_models(self, version: str) -> bool:
-        """Whether some of it was computed by other models than these."""
-        return any(kept.models_version != version for kept in self.files)
+    def is_of_other_models(self, models: Models) -> bool:
+        """Whether some of it was computed by other models than these; of a project that is not installed nothing is known."""
+        stored = {node.name for node in models.made(*STORED)}
+        return any(kept.models_version != models.store_version_of(kept.model) for kept in self.files if kept.model in stored)
 
 
 def read_past(warehouse: Warehouse) -> Past | None:

@@ -22,8 +22,9 @@ from lab.version import LAB, lab_version
 if TYPE_CHECKING:
     import click
 
-NAME = "lab"
+NAME = SCHEMA = "lab"
 FOLDER: Path = LAB
+READS_FLEET = False
 source_columns = version.source_columns
 
 

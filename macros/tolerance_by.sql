@@ -1,6 +1,6 @@
 {#- What reading around slow drives would save, by the keys of a mart: exact, from the tails of each RAID-hour, with two parities as fast as the
     median. A slow drive is late (lab/docs/toleraid.md). -#}
-{% macro tolerance_by(keys) -%}
+{% macro tolerance_by(keys, fct_raid_hours, draws, share_limits) -%}
 with raid_hours as (
     select
         {{ keys | map('replace', 'week_utc', "cast(date_trunc('week', hour_utc) as timestamp) as week_utc") | join(', ') }},
@@ -11,7 +11,7 @@ with raid_hours as (
         is_tail_hour and slow_drive_count < 3 as is_avoided,
         -- a reactive read ends one base latency after it has begun to wait for too long
         tail_1 > slow_at + 1 and tail_3 <= slow_at + 1 as is_shortened
-    from {{ ref('fct_raid_hours') }}
+    from {{ fct_raid_hours }}
 ),
 
 raid_groups as (
@@ -31,7 +31,7 @@ resampled as (
         cast(sum(draws.draw_count * raid_groups.tail_hours_avoided) as double)
         / nullif(sum(draws.draw_count * raid_groups.tail_hours), 0) as avoided_ratio
     from raid_groups
-    inner join {{ ref('int_raid_groups__draws') }} as draws on raid_groups.raid_group_id = draws.raid_group_id
+    inner join {{ draws }} as draws on raid_groups.raid_group_id = draws.raid_group_id
     where raid_groups.tail_hours > 0
     group by {{ keys | join(', ') }}, draws.replicate
 ),
@@ -71,6 +71,6 @@ select
     coalesce(limits.high, ends.high) * totals.tail_hours as tail_hours_avoided_high,
     totals.extra_read_ratio, totals.tail_hours_shortened, totals.shortened_to
 from totals
-left join {{ ref('share_limits') }} as limits on totals.tail_hours = limits.trial_count and totals.tail_hours_avoided = limits.event_count
+left join {{ share_limits }} as limits on totals.tail_hours = limits.trial_count and totals.tail_hours_avoided = limits.event_count
 left join ends on {% for key in keys %}totals.{{ key }} = ends.{{ key }}{{ " and " if not loop.last }}{% endfor %}
 {%- endmacro %}

@@ -1,7 +1,4 @@
-"""The weekly fleet report and the study page: marts in, one self-contained HTML file out.
-
-They select and draw, and compute no metric.
-"""
+"""The weekly fleet report: marts in, one self-contained HTML file out. It selects and draws, and computes no metric."""
 
 from __future__ import annotations
 
@@ -9,18 +6,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from report.study.write import write_study
     from report.weekly.due import due_weeks
     from report.weekly.write import write_report
 
-# imported on first use: the words of the study need no library that draws
+# imported on first use: the weeks that are due, and the words of other pages, need no library that draws
 _MODULES = {
     "due_weeks": "report.weekly.due",
     "write_report": "report.weekly.write",
-    "write_study": "report.study.write",
 }
 
-__all__ = ["due_weeks", "write_report", "write_study"]
+__all__ = ["due_weeks", "write_report"]
 
 
 def __getattr__(name: str) -> object:

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from engine.build import make_study, publish_store
-from engine.compiled import models_of
+from engine.build import make_asked, publish_store
+from engine.projects import built_models
 from engine.warehouse import PROJECT, Warehouse
 from ingest import ingest
 from tests.reference.fleets import HOWS, deliveries, random_fleet
@@ -39,7 +39,7 @@ def golden(name: str, make: Callable[[Path], object], also: tuple[str, ...] = ()
     """
     source = inspect.getsourcefile(make)
     assert source is not None
-    digest = hashlib.sha256((models_of().digest + _code((*MADE_BY, source, *also))).encode()).hexdigest()[:16]
+    digest = hashlib.sha256((built_models({}).digest + _code((*MADE_BY, source, *also))).encode()).hexdigest()[:16]
     root, made = CACHE / name / digest, CACHE / name / f"{digest}.made"
     with locked(CACHE / f"{name}.lock"):
         if not made.exists():
@@ -71,7 +71,7 @@ def copied(warehouse: Warehouse, root: Path) -> Warehouse:
 
 
 def awkward_fleet() -> Warehouse:
-    """A random fleet with everything that goes wrong, built, with its study. Nobody may change it."""
+    """A random fleet with everything that goes wrong, built, and asked for all of it. Nobody may change it."""
     return Warehouse(golden("awkward_fleet", _build_awkward, ("tests/reference",)) / "warehouse")
 
 
@@ -80,4 +80,4 @@ def _build_awkward(folder: Path) -> None:
     paths, _ = deliveries(random_fleet(1), HOWS[0], folder / "fleet", random.Random(1))
     for path in paths:
         ingest("bundle", [path], warehouse.root)
-    make_study(warehouse)
+    make_asked(warehouse)

@@ -13,7 +13,10 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 # a package imports from those of lower floors, and from itself
-FLOORS = [("ingest",), ("quality", "simulate"), ("engine",), ("report",), ("drivetail",), ("console",), ("dags", "workbench"), ("lab",)]
+FLOORS = [
+    ("ingest",), ("quality", "simulate"), ("engine",), ("report",), ("drivetail",), ("console",), ("dags", "workbench"), ("lab", "study"),
+]  # fmt: skip
+PROJECTS = ("lab", "study")
 LAB = """
 contract packed statistics dbt_plugin tools bundle landing simulate run toleraid kept version generations build read
 ask pages cli bench plugin
@@ -23,7 +26,8 @@ ROOMS = {
     "ingest": ["contract", "reading", "raw", "sources", "run", ""],
     "lab": [*LAB.split(), ""],
     "quality": ["frames", "history", "suites", "gate", "page", ""],
-    "report": ["words", "page", "weekly", "study", ""],
+    "report": ["words", "page", "weekly", ""],
+    "study": ["words", "table", "pages", "cli", "plugin", "calibration", ""],
     "console": ["measures", "cells", "figures", "published", "blocks", "ask", "guard", "pages", "app", "serve", ""],
     "drivetail": ["path", "", "console", "service", "ask", "feeds", "tell", "host", "demo", "cli", "__main__"],
 }
@@ -34,9 +38,9 @@ def modules() -> dict[str, Path]:
     found = {}
     for package in sorted(name for floor in FLOORS for name in floor):
         for path in (ROOT / package).rglob("*.py"):
-            if path.is_relative_to(ROOT / "lab/models") or path.is_relative_to(ROOT / "lab/tests"):  # a dbt project's, and tests
-                continue
             parts = path.relative_to(ROOT).with_suffix("").parts
+            if parts[0] in PROJECTS and parts[1] in ("models", "tests"):  # a dbt project's, and tests
+                continue
             found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return found
 
@@ -91,21 +95,23 @@ def test_no_files_import_each_other_in_a_circle():
         pytest.fail(" -> ".join(error.args[1]))
 
 
-def test_nothing_outside_the_lab_names_a_module_of_it():
+@pytest.mark.parametrize("project", PROJECTS)
+def test_nothing_outside_a_project_names_a_module_of_it(project: str):
     """Also not in a text, which a plug-in or a test's child process might import."""
-    folders = [*sorted({package for floor in FLOORS for package in floor} - {"lab"}), "tests"]
+    folders = [*sorted({package for floor in FLOORS for package in floor} - {project}), "tests"]
     outside = [path for folder in folders for path in (ROOT / folder).rglob("*.py") if path != Path(__file__)]
-    named = re.compile(r"\b(?:from|import) lab\b(?! as)|[\"']lab\.\w+[\"':]")
+    rooms = "|".join(filter(None, ROOMS[project]))
+    named = re.compile(rf"\bfrom {project}[.\w]* import\b|\bimport {project}\b(?! as)|[\"']{project}\.(?:{rooms})\b")
     assert [str(path) for path in outside if named.search(path.read_text(encoding="utf-8"))] == []
 
 
 def test_only_its_command_knows_the_reproduction_of_the_papers():
-    """And of the lab only its benchmark knows the workbench."""
+    """And of the projects only a benchmark and the calibration know the workbench."""
     papers = {"lab.ask.study", "lab.simulate.papers"}
     knowing = {module for module in modules() if imports(module) & papers}
     assert knowing == {"lab.cli.lab"}
     assert {module for module in modules() if any(other.startswith("workbench") for other in imports(module))} - {
         module for module in modules() if module.startswith("workbench")
-    } == {"lab.bench"}
+    } == {"lab.bench", "study.calibration"}
     models = [path for path in (ROOT / "lab/models").rglob("*.sql") if path.parent.name != "papers"]
     assert not [path for path in models if "lab_study_results" in path.read_text() or "experiment_numbers" in path.read_text()]

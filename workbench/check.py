@@ -28,7 +28,7 @@ import duckdb
 from engine.compiled import compiled_file, digests
 from engine.errors import ModelError
 from engine.warehouse import PROJECT
-from workbench.unit_tests import Project, UnitTest, prepare, project_folders, run
+from workbench.unit_tests import Project, UnitTest, fleet, prepare, project_folders, run
 
 LINE_LENGTH = 200
 """Of SQL: sqlfluff counts what Jinja makes of a line."""
@@ -53,7 +53,7 @@ BANNED = {
 }
 """Pattern -> plain words for it. The README's and the models' readers are strangers."""
 READ_BY_PEOPLE = (".md", ".yml", ".sql", ".py", ".j2")
-WITH_PARTS = ("models/marts/", "models/exposures.yml", "docs/tables.md", "ingest/sources/")
+WITH_PARTS = ("models/marts/", "models/exposures.yml", "study/models/", "docs/tables.md", "ingest/sources/")
 """Files that have parts elsewhere, or are such parts."""
 NOT_OURS = ("docs/results/", "workbench/check.py", "tests/workbench/test_check.py")
 """Not checked for words: generated pages, and the list itself."""
@@ -194,9 +194,9 @@ def check_models(passed: Passed, model: str | None, *, is_all: bool) -> list[str
     wrong: list[str] = []
     try:
         for place in project_folders():
-            if not model and not is_all and not passed.new("projects", [digests(place)[0]]):
+            if not model and not is_all and not passed.new("projects", [_digest(place)]):
                 continue
-            project = Project(place)
+            project = fleet() if place == PROJECT else Project(place)
             if model and model not in {node.name for node in project.models}:
                 continue
             planned += len(project.types)
@@ -211,8 +211,13 @@ def check_models(passed: Passed, model: str | None, *, is_all: bool) -> list[str
         return [re.sub(r"\n\s*\n", "\n", str(error))]
     click.echo(f"{planned} relations planned, {ran} unit tests run, {len(wrong)} failed")
     if not model and not wrong:
-        passed.keep("projects", [digests(place)[0] for place in project_folders()])
+        passed.keep("projects", [_digest(place) for place in project_folders()])
     return wrong
+
+
+def _digest(place: Path) -> str:
+    """Changes when a project does, or the fleet's, which it may read."""
+    return digests()[0] + digests(place)[0]
 
 
 @click.command()

@@ -375,7 +375,7 @@ def main() -> None:
                 if verdict == "survived":
                     print(f"          {fault.kind}: {fault}", flush=True)
     if not options.models:
-        untested = sorted({path.stem for path in (ROOT / "models").rglob("*.sql")} - set(tests))
+        untested = sorted({path.stem for place in project_folders() for path in (place / "models").rglob("*.sql")} - set(tests))
         RESULT.write_text(page(outcomes, options.per_model, options.seed, untested), encoding="utf-8")
         write_csv(RESULT.with_name("mutants_models.csv"), model_rows(outcomes, untested))
         write_csv(RESULT.with_name("mutants_survivors.csv"), survivor_rows(outcomes))

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +66,7 @@ class Project:
     """A dbt project as it is now, compiled; what an earlier call has compiled is taken over. place: its folder."""
 
     def __init__(self, place: Path = PROJECT, folder: Path | None = None) -> None:
+        self._place = place
         folder = folder or compiled_file("duckdb", place).parent / "check"
         folder.mkdir(parents=True, exist_ok=True)
         self._kept = folder / "types.json"
@@ -91,6 +92,8 @@ class Project:
         found: Types = {name: dict(columns) for name, columns in self.models.sources.items()}
         for project in projects():
             found |= {name: dict(columns) for name, columns in project.source_columns().items() if name in found}
+            if self._place == project.FOLDER and project.READS_FLEET:
+                found |= {name: columns for name, columns in fleet().types.items() if name in found}
         now: dict[str, Any] = {}
         with duckdb.connect() as connection:
             prepare(connection)
@@ -162,6 +165,12 @@ class Project:
             return relation_of(self.manifest, f"source.{self.name}.{names[0]}.{names[1]}")
         kind = "seed" if f"seed.{self.name}.{names[-1]}" in self.manifest.nodes else "model"
         return relation_of(self.manifest, f"{kind}.{self.name}.{names[-1]}")
+
+
+@cache
+def fleet() -> Project:
+    """The fleet's project, which others may read."""
+    return Project()
 
 
 def recompiled(manifest: Any, unique_id: str, own: Mapping[str, Any]) -> str:

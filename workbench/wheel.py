@@ -19,7 +19,7 @@ from hatchling.build import *  # noqa: F403  the other hooks of PEP 517
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 MADE = {
-    **{f"target/compiled/{name}duckdb.json": f"drivetail/_project/target/compiled/{name}duckdb.json" for name in ("", "lab/")},
+    **{f"target/compiled/{name}duckdb.json": f"drivetail/_project/target/compiled/{name}duckdb.json" for name in ("", "lab/", "study/")},
     "target/drivetail.1": "share/man/man1/drivetail.1",
 }
 """Files that a wheel holds beside those of the checkout, and where: the last is data."""
@@ -51,7 +51,7 @@ def build_wheel(wheel_directory: str, config_settings: dict[str, Any] | None = N
         metadata = Path(folder) / hatchling.build.build_editable(folder)
         path = os.pathsep.join(filter(None, [str(metadata), os.environ.get("PYTHONPATH")]))  # pip has the environment of the build there
         environment = {**os.environ, "PYTHONPATH": path, "DO_NOT_TRACK": "1"}
-        for module, *arguments in (("engine.compiled", ".", "lab"), ("workbench.man",)):
+        for module, *arguments in (("engine.compiled", ".", "lab", "study"), ("workbench.man",)):
             subprocess.run([sys.executable, "-m", module, *arguments], check=True, env=environment)
     name: str = hatchling.build.build_wheel(wheel_directory, config_settings, metadata_directory)
     return name

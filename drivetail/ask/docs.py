@@ -10,18 +10,22 @@ from pathlib import Path
 from engine.build import build
 from engine.compile import invoke
 from engine.errors import ModelError
+from engine.projects import projects
 from engine.warehouse import PROJECT, Warehouse
 
 
-def write_docs(out: Path) -> Path:
-    """Write the file. It is made from an empty warehouse, so no name or number of a fleet is in it.
+def write_docs(out: Path, name: str | None = None) -> Path:
+    """Write the file. It is made from an empty warehouse, so no name or number of a fleet is in it. name: of a project beside the fleet's.
 
-    Raises: ModelError when dbt cannot make it.
+    Raises: ModelError when dbt cannot make it, or there is no such project.
     """
-    with tempfile.TemporaryDirectory(prefix="drivetail-docs-") as name:
-        warehouse = Warehouse(Path(name) / "warehouse")
+    folders = {None: PROJECT} | {project.NAME: project.FOLDER for project in projects() if project.READS_FLEET}
+    if name not in folders:
+        raise ModelError(f"--project {name}: no such project; there is {', '.join(filter(None, folders))}")
+    with tempfile.TemporaryDirectory(prefix="drivetail-docs-") as folder:
+        warehouse = Warehouse(Path(folder) / "warehouse")
         build(warehouse)
-        return docs_of(PROJECT, warehouse.build_database, out)
+        return docs_of(folders[name], warehouse.build_database, out)
 
 
 def docs_of(project: Path, database: Path, out: Path) -> Path:

@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 
 from engine.execute import limit_memory
-from engine.read import NOT_ASKED, QueryError, Row, fetch, first_line, not_asked, publication_of
+from engine.read import QueryError, Row, fetch, first_line, not_asked, publication_of
 from engine.warehouse import Warehouse, quoted
 from ingest.raw.durable import left_by_killed_calls, remove, sync, sync_tree
 
@@ -38,12 +38,12 @@ from duckdb_columns() where schema_name in ('marts', 'custom') order by relation
 
 @dataclass(frozen=True)
 class Exported:
-    """Summary of an export: relations, their rows together, and bytes. left_out: those that nobody has asked for yet."""
+    """Summary of an export: relations, their rows together, and bytes. left_out: those not asked for yet, each with how to ask."""
 
     relation_count: int
     row_count: int
     size_bytes: int
-    left_out: list[str]
+    left_out: dict[str, str]
 
 
 @dataclass
@@ -116,14 +116,14 @@ def export(
             if each := relations.get(row["relation"]):
                 each.key, each.row_count = row["grain"].split(", "), row["row_count"]
         names = [each.name for each in relations.values()]
-        left_out = [name for name in not_asked(connection) if name in names]
+        left_out = {name: why for name, why in not_asked(connection).items() if name in names}
         wanted = [each for each in relations.values() if (each.name in only if only else each.name not in left_out)]
     unknown = [name for name in only if name not in names]
     if unknown:
         raise QueryError(f"--select {unknown[0]}: no such relation; there are {', '.join(names)}")
-    refused = [name for name in only if name in left_out]
-    if refused:
-        raise QueryError(f"--select {refused[0]}: {NOT_ASKED}")
+    for name in only:
+        if name in left_out:
+            raise QueryError(f"--select {name}: {left_out[name]}")
     row_count = 0
     with _draft_of(out) as draft, duckdb.connect() as connection:
         try:
@@ -152,7 +152,7 @@ def export(
         except duckdb.Error as error:
             raise QueryError(f"{out}: cannot be written ({first_line(error)})") from error
         size = sum(path.stat().st_size for path in (draft.iterdir() if is_parquet else [draft]))
-    return Exported(len(wanted), row_count, size, [] if only else left_out)
+    return Exported(len(wanted), row_count, size, {} if only else left_out)
 
 
 def _check_place(warehouse: Warehouse, out: Path, *, is_parquet: bool, is_forced: bool) -> None:

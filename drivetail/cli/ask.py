@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from datetime import datetime
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from drivetail.cli.options import FILE, INSTANT, POLICIES, Failure, format_optio
 from drivetail.console import as_json, pass_on, progress, say, say_rows
 from engine.warehouse import Warehouse
 from ingest.contract.extras import how_to_install
-from ingest.contract.values import DRIVE_KINDS
 from report.words import counted_noun, human
 
 
@@ -73,8 +71,8 @@ def export(
 ) -> None:
     """Copy the marts into one file for another place.
 
-    OUT.duckdb holds every mart as a table, with primary keys, the descriptions as comments, and your own models in schema custom; those of
-    the study once `drivetail study` has computed them. It needs no warehouse, and old releases of DuckDB open it. Parquet files have
+    OUT.duckdb holds every mart as a table, with primary keys, the descriptions as comments, and your own models in schema custom; what is
+    computed when it is asked for, once it has been. It needs no warehouse, and old releases of DuckDB open it. Parquet files have
     descriptions and key in their metadata.
 
     \b
@@ -108,7 +106,7 @@ def export(
     marts = counted_noun(done.relation_count, "mart")
     say(f"Exported {marts}, {human(done.row_count)} rows, to {out}: {human(done.size_bytes)} bytes")
     if done.left_out:
-        say(f"Left out, because `drivetail study` has not been run: {', '.join(done.left_out)}")
+        say("\n".join(f"Left out: {name} {why}" for name, why in done.left_out.items()))
 
 
 @click.command()
@@ -152,47 +150,6 @@ def status(warehouse: Warehouse, output: str, check: bool) -> None:
     # in a folder that is no warehouse the only problem is that
     if (check or not warehouse.raw.exists()) and collected.problems:
         raise Failure("; ".join(collected.problems))
-
-
-@click.command()
-@click.option(
-    "--format",
-    "output",
-    type=click.Choice(["table", "json", "csv"]),
-    help="How to print the numbers; json and csv hold every column and row.  [default: table]",
-)
-@click.option("--all", "is_all", is_flag=True, help="List every number, of figures and text too.")
-@click.option("--kind", type=click.Choice(DRIVE_KINDS), help="Drives of one kind only.  [default: both]")
-@click.option("--html", "page", metavar="FILE", type=FILE, help="HTML file to write.")
-@warehouse_option
-def study(warehouse: Warehouse, output: str | None, is_all: bool, kind: str | None, page: Path | None) -> None:
-    """Compare this fleet with The Tail at Store (FAST'16).
-
-    Counts for each of the paper's findings and tables how many numbers agree. With --all each number has a line: this fleet's value, its
-    95% interval, the paper's and a verdict.
-
-    \b
-    drivetail study --html study.html      also the figures, drawn over the paper's; prints only where the file is
-    """
-    from drivetail.ask.study import render_study
-    from engine.build import make_study
-    from engine.read import publication_of
-    from report.study.words import fetch_results
-
-    # what is to build is for `drivetail build` to say and do
-    with publication_of(warehouse, must_be_of_these_models=True):
-        pass
-    make_study(warehouse)
-    if page is not None:
-        from report import write_study
-
-        # with --format the numbers alone go to stdout
-        click.echo(f"Study: {write_study(warehouse, page, kind=kind)}", err=output is not None)
-        if output is None:
-            return
-    with publication_of(warehouse) as connection:
-        rows = fetch_results(connection, kind)
-    say_rows(output or "table", rows, partial(render_study, is_all=is_all))
 
 
 @click.command("what-if")
@@ -292,7 +249,8 @@ def candidates(warehouse: Warehouse, is_all: bool, drive: str | None, is_backtes
 
 @click.command()
 @click.option("--out", metavar="FILE", required=True, type=FILE, help="HTML file to write.")
-def docs(out: Path) -> None:
+@click.option("--project", metavar="NAME", help="Document the tables of a project beside the fleet's, such as study.")
+def docs(out: Path, project: str | None) -> None:
     """Write the documentation of all tables as one HTML file.
 
     Every model of the fleet with its columns, units, tests and lineage. Takes half a minute.
@@ -301,7 +259,7 @@ def docs(out: Path) -> None:
     from engine.errors import ModelError
 
     try:
-        say(f"Documentation: {write_docs(out)}")
+        say(f"Documentation: {write_docs(out, project)}")
     except ModelError as error:
         raise Failure(str(error)) from error
 
@@ -337,4 +295,4 @@ def serve(warehouse: Warehouse, host: str, port: int, readers_only: bool, decide
     console.serve(warehouse, host, port, click.echo, deciders=may_decide, **options)
 
 
-COMMANDS = (sql, export, explain, status, study, what_if, candidates, docs, serve)
+COMMANDS = (sql, export, explain, status, what_if, candidates, docs, serve)

@@ -128,11 +128,11 @@ def write_report(warehouse: Warehouse, out: Path) -> None:
 
     The latest run of each distribution, and each number of the paper with a verdict.
     """
-    from engine.build import make_study
+    from engine.build import make_asked
     from engine.read import publication_of
     from lab.pages.toleraid import write_tolerance
 
     with publication_of(warehouse, must_be_of_these_models=True):
         pass  # what is to build is for `drivetail build` to say and do
-    make_study(warehouse)  # the fleet's own hours stand beside the runs
+    make_asked(warehouse)  # the fleet's own hours stand beside the runs
     say(f"Report: {write_tolerance(warehouse, out)}")

@@ -9,7 +9,7 @@ import duckdb
 import plotly.graph_objects as go
 from markupsafe import Markup
 
-from engine.read import QueryError, Row, fetch, publication_of
+from engine.read import QueryError, Row, fetch, is_computed, publication_of
 from engine.warehouse import Warehouse
 from ingest.raw.durable import replace_file
 from report.page.html import render
@@ -35,6 +35,12 @@ order by case distributions.name when 'fleet' then 0 when 'rare' then 2 when 'pe
 """
 """The latest run of each distribution; of the paper's one with jitter, if there is any."""
 
+OF_THE_STUDY = {
+    "paper": ("study_paper_curves", "select * from study.study_paper_curves where figure like '12%' order by figure, curve, seq"),
+    "totals": ("study_tolerance", "select * from study.study_tolerance order by kind"),
+}
+"""Queries of relations that are there where the study is installed."""
+
 
 def fetch_tolerance(connection: duckdb.DuckDBPyConnection) -> dict[str, list[Row]]:
     """The latest runs, their curves, and those of the paper."""
@@ -44,8 +50,7 @@ def fetch_tolerance(connection: duckdb.DuckDBPyConnection) -> dict[str, list[Row
     return {
         "runs": runs,
         "curves": fetch(connection, curves, {"runs": names}),
-        "paper": fetch(connection, "select * from study.study_paper_curves where figure like '12%' order by figure, curve, seq"),
-        "totals": fetch(connection, "select * from study.study_tolerance order by kind"),
+        **{name: fetch(connection, query) if is_computed(connection, relation) else [] for name, (relation, query) in OF_THE_STUDY.items()},
     }
 
 

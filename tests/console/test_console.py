@@ -23,7 +23,7 @@ from console.measures import measured_sql
 from console.pages import stated
 from console.published import HOURS, Publications
 from console.serve import access_of, serve
-from engine.build import make_study, publish_store
+from engine.build import make_asked, publish_store
 from engine.read import QueryError, open_published
 from engine.warehouse import Warehouse
 from ingest.raw.register import Register
@@ -145,7 +145,7 @@ def test_study_and_lab_are_in_the_bar_where_there_is_one(client: httpx.Client, t
     without = rooms(client)
     assert {"/alerts", "/tables"} <= without and not {"/study", "/lab"} & without
     warehouse = copied(demo_fleet(), tmp_path / "warehouse")
-    make_study(warehouse)
+    make_asked(warehouse)
     warehouse.published.chmod(0o644)
     with duckdb.connect(str(warehouse.published)) as connection:
         connection.execute("create or replace view lab.dim_experiments as select 'e1' as experiment_id")

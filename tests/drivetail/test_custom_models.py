@@ -89,7 +89,7 @@ def test_custom_models_are_published_and_their_errors_are_reported(copied: Wareh
     assert not [problem for problem in problems(copied) if str(custom) in problem]
 
     # what was compiled is kept: dbt is not needed until one of them changes
-    path = os.pathsep.join([str(refusing("dbt", custom.parent / "no-dbt")), environment()["PYTHONPATH"]])
+    path = os.pathsep.join([str(refusing(["dbt"], custom.parent / "no-dbt")), environment()["PYTHONPATH"]])
     daily = command("build", "--daily", "--warehouse", copied.root)
     again = subprocess.run(daily, env={**environment(), "PYTHONPATH": path}, capture_output=True, text=True, timeout=300)
     assert again.returncode == 0 and not again.stderr, again.stderr

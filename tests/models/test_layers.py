@@ -8,8 +8,8 @@ import pytest
 
 from engine.compiled import models_of
 from engine.nodes import SEED, STORED, VIEW
-from engine.projects import projects
-from engine.publish import PUBLISHED
+from engine.projects import built_models, projects, published_schemas
+from engine.thresholds import variables
 from tests.proof.support import SUMS
 
 READS = {
@@ -75,7 +75,7 @@ def test_a_slowdown_is_read_through_few_models(arrows: list[Arrow]) -> None:
 
 def test_a_table_of_each_build_reads_no_table_of_each_day() -> None:
     """Else an alert would be a day old. What people decide from reads both, and is a view."""
-    models = models_of()
+    models = built_models({})
     late = {node.relation for node in models if node.made in ("each_day", "when_asked", "by_day_when_asked")}
     wrong = []
     for node in models:
@@ -104,36 +104,46 @@ def test_marts_in_the_contracts_sums_are_made_by_every_build() -> None:
 
 
 def test_marts_holds_what_is_promised_and_little_more() -> None:
-    """Inputs of one page are in `report`, `study` or `status`, and may change with it."""
-    marts = {node.name for node in models_of() if node.schema == "marts"}
+    """Inputs of one page are in `report` or `status`, or in the schema of a project, and may change with it."""
+    marts = {node.name for node in built_models({}) if node.schema == "marts"}
     promised = {
         "dim_drives", "dim_raid_groups", "fct_drive_hours", "fct_raid_hours", "fct_slowdown_intervals", "fct_slowdown_arrivals",
         "fct_drive_slowness", "fct_drive_transitions", "fct_drive_events", "fct_unplug_episodes", "study_results", "study_curves",
         "rejected_records", "ingested_files", "publication",
     }  # fmt: skip
     assert promised <= marts and len(marts) <= 43
-    assert all(node.has_contract for node in models_of() if node.schema in PUBLISHED)
+    assert all(node.has_contract for node in built_models({}) if node.schema in published_schemas())
 
 
-def test_the_fleet_and_the_lab_read_nothing_of_each_other() -> None:
-    fleet = models_of()
+def test_the_fleet_reads_nothing_of_a_project_and_no_project_of_another() -> None:
+    """Nor does one that makes its relations by itself read the fleet's."""
+    models = {project.NAME: models_of(project=project.FOLDER) for project in projects()} | {"": models_of()}
     for project in projects():
-        own = models_of(project=project.FOLDER)
-        both = {node.relation for node in own} & {node.relation for node in fleet} | set(own.sources) & set(fleet.sources)
-        assert both == set()
-        schemas = {node.schema for node in own if node.made != SEED}
-        assert [node.name for node in fleet if any(re.search(rf"\b{schema}\.", node.sql) for schema in schemas)] == []
-        named = {node.schema for node in fleet} - {"seeds"}
-        assert [node.name for node in own if any(re.search(rf"\b{schema}\.", node.sql) for schema in named)] == []
+        own = models[project.NAME]
+        relations = {node.relation for node in own} | (set() if project.READS_FLEET else set(own.sources))
+        for name, others in models.items():
+            if name != project.NAME:
+                assert relations & ({node.relation for node in others} | set(others.sources)) == set()
+                assert [node.name for node in others if re.search(rf"\b{project.SCHEMA}\.", node.sql)] == []
+        fleet = {node.schema for node in models[""]} - {"seeds"}
+        assert project.READS_FLEET or not [node.name for node in own if any(re.search(rf"\b{each}\.", node.sql) for each in fleet)]
+
+
+def test_a_project_that_reads_the_fleet_names_relations_and_values_that_the_fleet_has() -> None:
+    for project in projects():
+        if project.READS_FLEET:
+            assert set(models_of(project=project.FOLDER).sources) <= models_of().by_relation.keys()
+            shared = variables().keys() & variables(project.FOLDER).keys()
+            assert {name: variables(project.FOLDER)[name] for name in shared} == {name: variables()[name] for name in shared}
 
 
 def test_stored_models_have_a_day() -> None:
-    assert not [node.name for node in models_of() if node.made in STORED and "day_utc" not in node.columns]
+    assert not [node.name for node in built_models({}) if node.made in STORED and "day_utc" not in node.columns]
 
 
 def test_a_relation_made_by_week_reads_no_relation_of_all_weeks() -> None:
     """Else a week that is left as it was would be of another day than those made again."""
-    models = models_of()
+    models = built_models({})
     wrong = []
     for node in models:
         if node.week_column:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from console.pages import stated
 from engine.warehouse import PROJECT
 
-ROOMS = ("console", "drivetail", "report", "quality", "dags", "lab/ask", "lab/cli", "lab/pages")
+ROOMS = ("console", "drivetail", "report", "quality", "dags", "lab/ask", "lab/cli", "lab/pages", "study/pages")
 SQL = re.compile(r"\bselect\b.*\bfrom\b|^\s*from\s+\w+\.\w+|\bcast\(|\bcoalesce\(", re.S)
 OF_FILES = re.compile(r"\b(raw|store)\.|\b(landed_files|lost_later|rolled_up|parquet_file_metadata)\b")
 OF_MODELS = re.compile(r"\b(marts|intermediate|staging)\.")

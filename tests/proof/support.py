@@ -14,6 +14,7 @@ import duckdb
 
 from engine.compiled import models_of
 from engine.nodes import WHEN_ASKED
+from engine.projects import built_models, published_schemas
 from engine.read import fetch, open_published
 from engine.warehouse import Warehouse
 from workbench.unit_tests import project_folders
@@ -47,7 +48,7 @@ SUMS = {
 """Sums 1 to 5 of the contract, section 4: left and right side."""
 
 # What the way of delivery may change: the file a record lay in (and how its format spells NaN), how it was judged, instants.
-ASKED = {node.relation for node in models_of().made(WHEN_ASKED) if node.schema != "intermediate"}
+ASKED = {node.relation for node in built_models({}).made(WHEN_ASKED) if node.schema != "intermediate"}
 """Published relations that are made when somebody asks for them."""
 
 NOT_COMPARED = {
@@ -98,8 +99,8 @@ def compile_models() -> None:
         models_of(project=place)
 
 
-def refusing(package: str, folder: Path) -> Path:
-    """A folder for the front of a child's PYTHONPATH: there a package is missing."""
+def refusing(packages: Collection[str], folder: Path) -> Path:
+    """A folder for the front of a child's PYTHONPATH: there these packages are missing."""
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(
         f"""import sys
@@ -108,7 +109,7 @@ def refusing(package: str, folder: Path) -> Path:
 class Refusing:
     @staticmethod
     def find_spec(name, path=None, target=None):
-        if name.split(".")[0] == {package!r}:
+        if name.split(".")[0] in {tuple(packages)!r}:
             raise ModuleNotFoundError(f"No module named {{name!r}}, as this test wants it", name=name)
 
 
@@ -150,9 +151,9 @@ def broken_sums(connection: duckdb.DuckDBPyConnection) -> list[str]:
 def marts(connection: duckdb.DuckDBPyConnection, catalog: str) -> dict[str, list[str]]:
     """Columns of every published relation, by `schema.name`; in which order they stand, the two ways of running need not agree."""
     rows = connection.execute(
-        """
+        f"""
         select schema_name || '.' || table_name, column_name from duckdb_columns()
-        where database_name = ? and schema_name in ('marts', 'report', 'study', 'status') order by all
+        where database_name = ? and schema_name in {published_schemas()} order by all
         """,
         [catalog],
     ).fetchall()
@@ -162,7 +163,7 @@ def marts(connection: duckdb.DuckDBPyConnection, catalog: str) -> dict[str, list
     return found
 
 
-def study(connection: duckdb.DuckDBPyConnection, catalog: str) -> set[str]:
+def made_of_asked(connection: duckdb.DuckDBPyConnection, catalog: str) -> set[str]:
     """Those of ASKED that somebody has asked for; the others cannot be read."""
     query = "select schema_name || '.' || table_name from duckdb_tables() where database_name = ?"
     return ASKED & {name for (name,) in connection.execute(query, [catalog]).fetchall()}
@@ -171,12 +172,12 @@ def study(connection: duckdb.DuckDBPyConnection, catalog: str) -> set[str]:
 def marts_differences(left: Path, *others: Path, only: Collection[str] = ()) -> list[str]:
     """Differences between the marts of a published file and those of others, row for row and both ways; [] when they are the same.
 
-    only: these relations, which there must be. The study is compared where it has been made, in all of them or in none.
+    only: these relations, which there must be. What is asked for is compared where it has been made, in all of them or in none.
     """
     with duckdb.connect() as connection:
         connection.execute(f"attach '{left}' as one (read_only)")
         relations = marts(connection, "one")
-        asked = study(connection, "one")
+        asked = made_of_asked(connection, "one")
         not_made = ASKED - asked
         assert "marts.fct_drive_hours" in relations, f"{left} has no marts"
         catalogs = {f"other_{number}": other for number, other in enumerate(others)}
@@ -184,7 +185,7 @@ def marts_differences(left: Path, *others: Path, only: Collection[str] = ()) -> 
             connection.execute(f"attach '{other}' as {catalog} (read_only)")
             if relations != (found := marts(connection, catalog)):
                 return [f"relations or columns differ: {sorted(set(relations) ^ set(found))}"]
-            assert study(connection, catalog) == asked, f"the study is made in only one of {left} and {other}"
+            assert made_of_asked(connection, catalog) == asked, f"what is asked for is made in only one of {left} and {other}"
         differences = []
         for relation in only or relations:
             columns = relations[relation]

@@ -36,10 +36,7 @@ select kind, size, draw, member, raid_group_id from places inner join numbered u
 
 def estimates(is_pooled: bool) -> str:
     """SQL of the models' intervals over a relation `clusters`."""
-    text = "".join(
-        (PROJECT / "macros" / each).read_text()
-        for each in ("statistics/student_limit.sql", "study/wilson.sql", "study/share_estimates.sql")
-    )
+    text = "".join((PROJECT / "macros/statistics" / f"{each}.sql").read_text() for each in ("student_limit", "wilson", "share_estimates"))
     module: Any = jinja2.Template(text).module
     return f"with {module.share_estimates('clusters', is_pooled)}"
 

@@ -18,17 +18,17 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from engine.build import build, make_study
+from engine.build import build, make_asked
 from engine.compiled import models_of
 from engine.nodes import EACH_DAY, STORED
+from engine.projects import built_models
 from engine.warehouse import Warehouse
 from ingest import ingest
 from ingest.raw.store import list_deliveries
 from tests.proof.support import asked, broken_sums, command, environment, marts_differences, seeds
-from tests.reference.compare import compare, compare_study
+from tests.reference.compare import compare
 from tests.reference.fleets import HOWS, Fleet, Record, deliveries, random_fleet, write_bundle
-from tests.reference.reference import compute, timezones
-from tests.reference.study import read_references, study
+from tests.reference.reference import compute
 
 BUILDS_BETWEEN = int(os.environ.get("DRIVETAIL_BUILDS", "1"))
 """After each of them every mart is computed by the reference, too, which takes longer than the build."""
@@ -38,7 +38,7 @@ BUILDS_BETWEEN = int(os.environ.get("DRIVETAIL_BUILDS", "1"))
 def test_every_mart_equals_the_reference_for_a_drawn_delivery(seed: int, tmp_path: Path) -> None:
     how = random.Random(seed).choice(HOWS)
     print(f"repeat with DRIVETAIL_SEEDS={seed}; {how}")
-    deliver(random_fleet(seed), how, tmp_path, with_study=True)
+    deliver(random_fleet(seed), how, tmp_path)
 
 
 @pytest.mark.proof
@@ -46,13 +46,13 @@ def test_every_mart_equals_the_reference_for_a_drawn_delivery(seed: int, tmp_pat
 def test_every_mart_equals_the_reference_in_three_ways_of_delivery(seed: int, tmp_path: Path) -> None:
     print(f"repeat with DRIVETAIL_SEEDS={seed}")
     fleet = random_fleet(seed)
-    published = [deliver(fleet, how, tmp_path / how, with_study=how == HOWS[-1]) for how in HOWS]
+    published = [deliver(fleet, how, tmp_path / how) for how in HOWS]
     differences = marts_differences(*published)
     assert not differences, f"seed {seed}: not all of {', '.join(HOWS)} end in the same marts:\n" + "\n".join(differences)
     corrected = Warehouse(published[-1].parent)
     kept = counts(corrected)
     again = build(corrected, full_refresh=True)
-    make_study(corrected)
+    make_asked(corrected)
     assert again.delivery_count == len(list_deliveries(corrected.root))
     assert counts(corrected) == kept, f"seed {seed}: counts by day that corrections changed are not those of all hours computed at once"
     shutil.rmtree(tmp_path)  # twenty fleets of a soak would fill /tmp
@@ -108,8 +108,8 @@ def test_an_hour_looks_back_over_midnight_and_again_when_a_row_comes_late(tmp_pa
     assert compare(compute(folders), warehouse.published) == []
 
 
-def deliver(fleet: Fleet, how: str, folder: Path, *, with_study: bool) -> Path:
-    """Deliver the fleet in one of three ways, comparing after every build, and at the end the study. Returns: the published file."""
+def deliver(fleet: Fleet, how: str, folder: Path) -> Path:
+    """Deliver the fleet in one of three ways, comparing after every build. Returns: the published file."""
     rng = random.Random(fleet.seed)
     folders, builds = deliveries(fleet, how, folder / "deliveries", rng)
     chosen = {*rng.sample(builds[:-1], min(BUILDS_BETWEEN, len(builds) - 1)), builds[-1]}
@@ -130,12 +130,10 @@ def deliver(fleet: Fleet, how: str, folder: Path, *, with_study: bool) -> Path:
         differences = compare(expected | of_each_day, warehouse.published)
         if number == builds[-1]:
             build(warehouse, daily=True)
-            make_study(warehouse)
+            make_asked(warehouse)
             differences += compare(expected, warehouse.published)
             with duckdb.connect(str(warehouse.published), read_only=True) as connection:
                 differences += broken_sums(connection)
-            if with_study:
-                differences += compare_study(study(expected, read_references(), timezones(bundles)), warehouse.published)
         assert not differences, f"seed {fleet.seed}, {how}, after delivery {number + 1} of {len(folders)}:\n" + "\n".join(differences)
     return warehouse.published
 
@@ -147,7 +145,7 @@ def has_made_each_day(warehouse: Warehouse) -> bool:
 
 
 def counts(warehouse: Warehouse) -> dict[str, list[tuple]]:
-    """Rows of every stored model; those that only the study reads are counted when it is made."""
-    models = [node.name for node in models_of().made(*STORED)]
+    """Rows of every stored model, those that are counted when somebody asks too."""
+    models = [node.name for node in built_models({}).made(*STORED)]
     with duckdb.connect(str(warehouse.build_database), read_only=True) as connection:
         return {model: sorted(connection.execute(f"select * from intermediate.{model}").fetchall(), key=str) for model in models}

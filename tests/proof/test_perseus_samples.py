@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.build import build, make_study
+from engine.build import build, make_asked
 from engine.errors import ModelError
 from engine.publish import Publication
 from engine.warehouse import PROJECT, Warehouse
@@ -119,7 +119,7 @@ def test_verdicts_are_the_same_whatever_came_when(tmp_path: Path) -> None:
     ingest("perseus", write(delivered, tmp_path / "all"), at_once.root, source_options={"resolution": "1m"})
     build(at_once)
     for each in (at_once, warehouse):
-        make_study(each)
+        make_asked(each)
     assert counts(at_once) == counts(warehouse)
 
 

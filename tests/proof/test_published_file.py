@@ -17,8 +17,9 @@ import duckdb
 import pytest
 
 from drivetail.ask.status import collect_status
-from engine.build import build, make_study
-from engine.publish import PUBLISHED, Publication, current_publication
+from engine.build import build, make_asked
+from engine.projects import published_schemas
+from engine.publish import Publication, current_publication
 from engine.warehouse import Warehouse
 from ingest import StoreError, ingest
 from tests.proof.forks import Forks
@@ -88,7 +89,7 @@ def test_every_mart_opens_in_duckdb_15_and_20_from_any_folder(fleet: Fleet, tmp_
     command[-1] += "; select comment from duckdb_views() where schema_name = 'marts' and view_name = 'study_results'"
     empty, said = answers(subprocess.run(command, cwd="/", capture_output=True, text=True, check=True).stdout)
     assert list(empty[0].values()) == [0] and "run `drivetail study`" in said[0]["comment"], "nobody has asked for the study"
-    make_study(fleet.warehouse)
+    make_asked(fleet.warehouse)
     with duckdb.connect(str(fleet.warehouse.published), read_only=True) as connection:
         relations = list(marts(connection, "warehouse"))
     assert {"marts.fct_drive_hours", "marts.fct_raid_hours", "marts.publication"} <= set(relations)
@@ -110,7 +111,7 @@ def test_every_mart_opens_in_duckdb_15_and_20_from_any_folder(fleet: Fleet, tmp_
 
 def test_every_relation_and_every_column_of_marts_says_what_it_is(fleet: Fleet) -> None:
     with duckdb.connect(str(fleet.warehouse.published), read_only=True) as connection:
-        published = f"schema_name in {PUBLISHED}"
+        published = f"schema_name in {published_schemas()}"
         relations = f"select {{0}}_name, comment from duckdb_{{0}}s() where {published}"
         columns = "select table_name || '.' || column_name, comment from duckdb_columns() where schema_name = 'marts'"
         for query in (" union all ".join(relations.format(kind) for kind in ("table", "view")), columns):

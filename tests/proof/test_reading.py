@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from engine.build import build, make_study
+from engine.build import build, make_asked
 from engine.read import QueryError, open_published
 from engine.warehouse import Warehouse
 from ingest import ingest
@@ -63,7 +63,7 @@ def test_every_relation_of_nine_million_drive_hours_answers_fast(tmp_path: Path)
     warehouse = Warehouse(tmp_path / "warehouse")
     ingest("bundle", [tmp_path / "fleet"], warehouse.root)
     assert build(warehouse).drive_hour_count > 9_000_000
-    make_study(warehouse)
+    make_asked(warehouse)
     check(warehouse)
 
 

@@ -17,7 +17,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 UV = which(str(ROOT / ".uv" / "bin" / "uv")) or which("uv")
-FOREIGN = ("engine", "ingest", "quality", "report", "simulate", "lab", "models")
+FOREIGN = ("engine", "ingest", "quality", "report", "simulate", "lab", "study", "models")
 
 pytestmark = [
     pytest.mark.proof,
@@ -80,15 +80,16 @@ def test_the_wheel_has_one_package_and_no_model_of_the_user(installed: Installed
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     folders = (
         "analyses", "console", "engine", "ingest", "lab", "macros", "models", "quality", "report", "seeds", "simulate",
-        "tests/assert_", "tests/generic",
+        "study", "tests/assert_", "tests/generic",
     )  # fmt: skip
     ours = {
         name
         for name in tracked
         if name.startswith(folders) or name in (".dbtignore", "dbt_project.yml", "docs/cookbook.md", "profiles.yml")
     }
-    ours = {name for name in ours if not name.startswith(("lab/docs/", "lab/tests/")) and name != "lab/bench.py"}
-    ours |= {"target/compiled/duckdb.json", "target/compiled/lab/duckdb.json"}
+    left_out = ("lab/docs/", "lab/tests/", "lab/bench.py", "study/docs/", "study/tests/", "study/calibration.py")
+    ours = {name for name in ours if not name.startswith(left_out)}
+    ours |= {f"target/compiled/{project}duckdb.json" for project in ("", "lab/", "study/")}
     assert {name.removeprefix("drivetail/_project/") for name in names if "/_project/" in name} == ours
     share = installed.prefix / "share"
     for name in (

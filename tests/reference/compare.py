@@ -11,21 +11,15 @@ from typing import Any
 
 import duckdb
 
-from engine.publish import PUBLISHED
+from engine.projects import published_schemas
 
-from .reference import KEYS, RELATIONS, columns
-from .study import Study, is_in_scope
+from .reference import KEYS, RELATIONS
 
 Record = dict[str, Any]
 Compared = Callable[[list[Record]], list[str]]
 """Differences of a relation, given the file's rows in any order."""
 MOST = 10  # differences shown per relation
 
-STUDY_RELATIONS: dict[str, dict[str, str]] = {
-    "study_results": columns("varchar id kind verdict", "bigint numerator denominator", "double value ci_low ci_high"),
-    "study_curves": columns("varchar figure curve kind", "double x y y_left", "bigint population"),
-}
-STUDY_KEYS = {"study_results": ("id", "kind"), "study_curves": ("figure", "curve", "x")}
 RELATIVE = 1e-9
 # In the unit of the reference. A bound that is 0 (of a share of 0, say) is off by the last bit of the terms that cancel in it.
 NEAR_ZERO = 1e-12
@@ -48,28 +42,13 @@ def compare(expected: dict[str, list[Record]], published: Path) -> list[str]:
         rows = [{column: row[column] for column in names} for row in expected[name]]
         return found + row_differences(name, KEYS[name], rows, got, _is_same)
 
-    return _differences({name: (RELATIONS[name], partial(compared, name)) for name in expected}, published)
+    return differences_of({name: (RELATIONS[name], partial(compared, name)) for name in expected}, published)
 
 
-def compare_study(rows: Study, published: Path) -> list[str]:
-    """The reference's study against a published file; -> human-readable differences, as of compare().
-
-    Integers and verdicts exactly, doubles to 1e-9 relative; study_curves at every x the file has. Figure 12 and ToleRAID are left out.
-    """
-
-    def compared(name: str, got: list[Record]) -> list[str]:
-        if name == "study_curves":
-            return _curve_differences(rows, [row for row in got if not row["figure"].startswith("12")])
-        scope = [row for row in got if is_in_scope(row["id"])]
-        return row_differences(name, STUDY_KEYS[name], [_defined(row) for row in rows.results], scope, is_near)
-
-    return _differences({name: (STUDY_RELATIONS[name], partial(compared, name)) for name in STUDY_RELATIONS}, published)
-
-
-def _differences(relations: dict[str, tuple[dict[str, str], Compared]], published: Path) -> list[str]:
+def differences_of(relations: dict[str, tuple[dict[str, str], Compared]], published: Path) -> list[str]:
     differences = []
     with duckdb.connect(str(published), read_only=True) as connection:
-        connection.execute("set search_path = '" + ",".join(PUBLISHED) + "'")
+        connection.execute("set search_path = '" + ",".join(published_schemas()) + "'")
         for relation, (types, compared) in relations.items():
             got, found = _read(connection, relation, types)
             if got is not None:
@@ -145,26 +124,3 @@ def _sum_difference(row: Record) -> str | None:
     if (row.get("rows_delivered") or 0) == sum(parts):
         return None
     return f"ingested_files {row['file']}: {row['rows_delivered']} delivered, but accepted, rejected, duplicate, superseded are {parts}"
-
-
-def _defined(row: Record) -> Record:
-    """The columns of a row that the contract defines: of what is not comparable the value and the verdict; of no data no counts."""
-    if row.get("verdict") == "not comparable":
-        return {column: row[column] for column in ("id", "kind", "value", "verdict")}
-    if row["value"] is None or row.get("id") == "MOD-01":
-        return {column: value for column, value in row.items() if column not in ("numerator", "denominator")}
-    return row
-
-
-def _curve_differences(rows: Study, got: list[Record]) -> list[str]:
-    """Every x of the file against the reference's CDF there; every curve on which something happened has to be in the file."""
-    present = {(row["figure"], row["curve"]) for row in got}
-    # figure 6a starts at a slowdown of 2: drives that were never slow are in its population and have no place on its axis
-    found = [
-        f"study_curves [{', '.join(name)}]: not in the file, though its population is {mine.population}"
-        for name, mine in rows.curves.items()
-        if name not in present and any(value >= (2.0 if name[0] == "6a" else -math.inf) for value in mine.values)
-    ]
-    asked = {tuple(row[column] for column in STUDY_KEYS["study_curves"]) for row in got if row["x"] is not None}
-    expected = [mine.row(*name, x) for *name, x in asked if (mine := rows.curves.get(tuple(name)))]
-    return found + row_differences("study_curves", STUDY_KEYS["study_curves"], expected, got, is_near)

@@ -12,7 +12,7 @@ from hostile import attacked_fleet
 from drivetail.ask.decisions import decide
 from drivetail.cli import main
 from drivetail.demo import run_demo
-from engine.build import build, make_study
+from engine.build import build, make_asked
 from engine.warehouse import Warehouse
 from ingest import ingest
 from simulate import simulate
@@ -54,7 +54,7 @@ def build_eventful(root: Path) -> None:
     simulated = simulate(root / "fleet", disk_groups=5, ssd_groups=3, days=17, seed=3, awkward=("all",), parameters=EVENTFUL)
     warehouse = published(Warehouse(root / "warehouse"), root / "fleet", *([simulated.late] if simulated.late else []))
     decided(warehouse)
-    make_study(warehouse)
+    make_asked(warehouse)
 
 
 def decided(warehouse: Warehouse) -> None:

@@ -22,6 +22,7 @@ PAGES = [
     *(PROJECT / name for name in ("README.md", "CONTRIBUTING.md", "models/custom/README.md")),
     *sorted((PROJECT / "docs").rglob("*.md")),
     *sorted((PROJECT / "lab/docs").rglob("*.md")),
+    *sorted((PROJECT / "study/docs").rglob("*.md")),
 ]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 RUN = {

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from engine.publish import PUBLISHED
+from engine.projects import published_schemas
 from engine.read import open_published
 from engine.warehouse import Warehouse
 
@@ -46,7 +46,10 @@ def test_a_relation_adds_up_or_says_which_rows_overlap(demo: Warehouse) -> None:
     with open_published(demo) as connection:
         totals = {column: connection.execute(query).fetchall()[0][0] for column, query in TOTALS.items()}
         said = dict(connection.execute("select relation, overlap from marts.relations").fetchall())
-        asked = f"select table_schema || '.' || table_name, column_name from information_schema.columns where table_schema in {PUBLISHED}"
+        asked = (
+            "select table_schema || '.' || table_name, column_name from information_schema.columns "
+            f"where table_schema in {published_schemas()}"
+        )
         columns = [(relation, column) for relation, column in connection.execute(asked).fetchall() if column in totals]
         wrong, needed = [], set()
         for relation, column in columns:

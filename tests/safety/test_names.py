@@ -14,12 +14,10 @@ from pathlib import Path
 
 import pytest
 from hostile import DETAIL, DRIVES, FILES, GROUP, HOURS, MODEL, PASSPHRASE, SLOW, Attacked, drivetail
-from study_stand_in import HOSTILE, publish_study
 
 from engine.read import open_published
 from ingest import list_deliveries
 from quality import write_pages
-from report import write_study
 from tests.pages import Page
 from tests.proof.support import ROOT
 
@@ -63,12 +61,6 @@ def test_the_weekly_report_is_inert(attacked: Attacked) -> None:
     assert SLOW in page.words
     assert GROUP in page.words
     assert MODEL in page.words
-
-
-def test_the_study_page_is_inert(tmp_path: Path) -> None:
-    page = Page(write_study(publish_study(tmp_path / "warehouse"), tmp_path / "study.html"))
-    check_inert(page)
-    assert HOSTILE in page.words
 
 
 def test_the_page_of_the_gate_is_inert(attacked: Attacked) -> None:

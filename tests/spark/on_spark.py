@@ -10,10 +10,10 @@ from pathlib import Path
 
 import duckdb
 
-from engine.compiled import models_of
 from engine.execute import limit_memory
 from engine.nodes import SEED, STORED
-from engine.publish import PUBLISHED, current_publication
+from engine.projects import built_models, published_schemas
+from engine.publish import current_publication
 from engine.sources import RawFiles
 from engine.spark import SparkExecutor
 from engine.thresholds import own_thresholds
@@ -47,7 +47,7 @@ class OnSpark:
     def __init__(self, warehouse: Warehouse, folder: Path) -> None:
         self.warehouse = warehouse
         self.folder = folder
-        self.models = models_of("spark")
+        self.models = built_models(own_thresholds(warehouse), "spark")
         self.failures: list[str] = []
         """A sentence for each model and data test that failed, or was left out because what it reads had failed."""
         self.executor = self.new_executor()
@@ -108,7 +108,7 @@ def clear_catalog() -> None:
 
 def compared(published: Path) -> list[str]:
     """The relations of a publication that Spark's are compared with: the marts and the stored models, as schema.name."""
-    wanted = [node.relation for node in models_of() if node.schema in PUBLISHED or node.made in STORED]
+    wanted = [node.relation for node in built_models({}) if node.schema in published_schemas() or node.made in STORED]
     query = "select schema_name || '.' || view_name from duckdb_views() union select schema_name || '.' || table_name from duckdb_tables()"
     with duckdb.connect(str(published), read_only=True) as connection:
         there = {name for (name,) in connection.execute(query).fetchall()}

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from drivetail.cli import main
-from engine.build import build, make_study
+from engine.build import build, make_asked
 from engine.errors import ModelError
 from engine.prune import prune
 from engine.spark import require_spark
@@ -40,7 +40,7 @@ def test_a_build_on_spark_over_one_on_duckdb_equals_the_reference(tmp_path: Path
         if number == len(bundles) // 2:
             build(warehouse)
     build(warehouse, target="spark", master="local[2]", daily=True)
-    make_study(warehouse)
+    make_asked(warehouse)
     assert compare(compute(bundles), warehouse.published) == []
     stored = {path.stat().st_ino for path in warehouse.store.rglob("*.parquet")}
     assert stored & {path.stat().st_ino for path in warehouse.spark.rglob("part-*.parquet")}, "what Spark wrote is in the store"

@@ -10,7 +10,7 @@ import pytest
 
 from drivetail.cli import main
 from drivetail.demo import run_demo
-from engine.build import build, make_study
+from engine.build import build, make_asked
 from engine.publish import Publication, current_publication
 from engine.warehouse import Warehouse
 from ingest import ingest
@@ -68,7 +68,7 @@ def test_days_that_spark_computes_are_those_of_duckdb(
 
 def with_study(warehouse: Warehouse) -> Publication:
     """The publication of what is stored and of the study made of it."""
-    make_study(warehouse)
+    make_asked(warehouse)
     publication = current_publication(warehouse)
     assert publication is not None
     return publication

@@ -20,9 +20,10 @@ import polars as pl
 import pytest
 
 from drivetail.ask.decisions import decide
-from engine.build import build, make_study
+from engine.build import build, make_asked
 from engine.compile import compiled_manifest, nodes_of
 from engine.compiled import models_of
+from engine.projects import projects
 from engine.warehouse import PROJECT, Warehouse
 from ingest import ingest
 from tests.golden import golden
@@ -86,7 +87,7 @@ def build_fleet(folder: Path) -> None:
         register.write('{"drive_id": "half a li')  # of a writer that was killed
     land_the_rest(warehouse, folder, drives)
     build(warehouse, daily=True)
-    make_study(warehouse)
+    make_asked(warehouse)
 
 
 def land_the_rest(warehouse: Warehouse, folder: Path, drives: list[str]) -> None:
@@ -191,8 +192,9 @@ def test_every_macro_of_spark_has_been_run(run: Run, tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(BaseMacroGenerator, "call_macro", noted)
     monkeypatch.setattr(Compiler, "compile_node", compiled)
-    manifest = compiled_manifest("spark", tmp_path)
-    assert {node.relation: node.sql for node in nodes_of(manifest)} == {node.relation: node.sql for node in models_of("spark")}
+    for place in (PROJECT, *(project.FOLDER for project in projects() if project.READS_FLEET)):
+        found = nodes_of(compiled_manifest("spark", tmp_path / place.name, place))
+        assert {node.relation: node.sql for node in found} == {node.relation: node.sql for node in models_of("spark", place)}
     arms = {
         name for file in (PROJECT / "macros").rglob("*.sql") for name in re.findall(r"\{% macro (spark_\w+)\(", file.read_text("utf-8"))
     }

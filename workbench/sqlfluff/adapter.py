@@ -8,7 +8,7 @@ from jinja2 import Environment, pass_context
 from jinja2.runtime import Context
 
 VARIABLES: dict[str, Any] = {}
-for _project in ("dbt_project.yml", "lab/dbt_project.yml"):
+for _project in ("dbt_project.yml", "lab/dbt_project.yml", "study/dbt_project.yml"):
     VARIABLES |= yaml.load((Path(__file__).parents[2] / _project).read_text(encoding="utf-8"), yaml.CSafeLoader)["vars"]
 
 
