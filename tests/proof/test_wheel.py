@@ -193,6 +193,7 @@ def test_the_demo_and_the_documentation(installed: Installed) -> None:
     (command,) = re.findall(r"`uv (pip install [^`]*)`", output)
     assert code == 1 and "drivetail[models]" in command
     uv(*shlex.split(command), "--quiet")
-    code, output = installed.drivetail("docs", "--out", "tables.html")
-    assert code == 0, output
-    assert (installed.folder / "tables.html").stat().st_size > 1_000_000
+    for project in ((), ("--project", "study")):
+        code, output = installed.drivetail("docs", "--out", "tables.html", *project)
+        assert code == 0, output
+        assert (installed.folder / "tables.html").stat().st_size > 1_000_000
