@@ -23,7 +23,7 @@ from tests.reference.reference import compute, timezones
 
 
 def differences(folders: list[Path], warehouse: Warehouse) -> list[str]:
-    """Of the study, once it has been asked for, from that of these bundles."""
+    """Differences of the study, once it has been asked for, from that of these bundles."""
     make_asked(warehouse)
     return compare_study(study(compute(folders), read_references(), timezones(folders)), warehouse.published)
 

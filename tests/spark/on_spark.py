@@ -18,7 +18,7 @@ from engine.sources import RawFiles
 from engine.spark import SparkExecutor
 from engine.thresholds import own_thresholds
 from engine.warehouse import Warehouse
-from ingest import list_deliveries
+from ingest.raw.store import list_folders
 
 RELATIVE = 1e-9
 """Doubles are the same that differ by no more of themselves."""
@@ -64,7 +64,7 @@ class OnSpark:
         landed = [
             name.removeprefix("raw.") for name in self.models.sources if name.startswith("raw.") and name not in NO_FILES_OF_DELIVERIES
         ]
-        self.executor.show_raw(landed, RawFiles(list_deliveries(self.warehouse.root)), days, horizon)
+        self.executor.show_raw(landed, RawFiles(list_folders(self.warehouse.root)), days, horizon)
         self.executor.show_store(days)
 
     def build(self) -> None:
