@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import polars as pl
 
 from ingest.contract.findings import some_of
+from ingest.sources.prometheus.dialects import COLLECTOR, TODAY
 from ingest.sources.prometheus.readings import DRIVE, NEEDED
 
 ALIKE = 0.1
@@ -155,6 +156,15 @@ def naming_of(
         f"series of one host and device contradict each other; {_labels(by)} apart and becomes part of the host's name: {some_of(said)}"
         for by, said in notes.items()
     ]
+
+
+def watched_by_several(seen: Sequence[pl.DataFrame]) -> list[str]:
+    """A note on the hosts whose drives several collectors count. seen: host and path of all counters."""
+    by: dict[str, set[str]] = {}
+    for host, path in pl.concat(seen).unique().iter_rows() if seen else ():
+        by.setdefault(host, set()).add(labels_of(path).get(COLLECTOR, TODAY.collector))
+    told = [f"{host} by {', '.join(sorted(collectors))}" for host, collectors in sorted(by.items()) if len(collectors) > 1]
+    return [f"drives are counted by several collectors, and each time counts once: {some_of(told)}"] if told else []
 
 
 def _labels(names: tuple[str, ...]) -> str:
