@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+import time
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ T = 1_767_607_200  # 2026-01-05 10:00 UTC
 START = datetime(2026, 1, 5, 10)
 HOURS = 3
 BY_TITLE = {one.title: one for one in DIALECTS}
+TELEGRAF, OTEL = BY_TITLE["Telegraf (diskio)"], BY_TITLE["OpenTelemetry (hostmetrics)"]
 # a scrape by each collector, written by hand in its form
 _PARTS = re.split(r"^### (.+)\n", (Path(__file__).parent / "collectors.prom").read_text(), flags=re.MULTILINE)[1:]
 RECORDED = dict(zip(_PARTS[::2], _PARTS[1::2], strict=True))
@@ -125,12 +127,13 @@ def rows_of(warehouse: Warehouse) -> list[tuple[Any, ...]]:
     return found.with_columns(pl.col("read_latency_us", "write_latency_us").round(3)).rows()
 
 
-def landed(folder: Path, series: Series, way: str) -> tuple[Warehouse, list[str]]:
-    """The counters in a warehouse of its own, from a file or a server; and notes."""
+def landed(folder: Path, way: str, *parts: Series) -> tuple[Warehouse, list[str]]:
+    """The counters in a warehouse of its own, from files or a server; and notes."""
     warehouse = Warehouse(folder / way)
     if way == "file":
-        return warehouse, warehouse.land("prometheus", {"a.prom": as_text(series)}).files[0].notes
-    with serving(Server(series)) as server:
+        files = warehouse.land("prometheus", {f"{number}.prom": as_text(part) for number, part in enumerate(parts)}).files
+        return warehouse, [note for file in files for note in file.notes]
+    with serving(Server({key: samples for part in parts for key, samples in part.items()})) as server:
         summary = ingest("prometheus", server.url, warehouse.path, first=START, end=START + timedelta(hours=HOURS))
     return warehouse, [note for file in summary.files for note in file.notes]
 
@@ -149,7 +152,7 @@ def expected() -> list[tuple[Any, ...]]:
             for span in spans:
                 total = {column: sum(more[column] for _, more in span) for column in COLUMNS}
                 latency = [round(1e6 * total[f"{way}_seconds"] / total[ios], 3) for way, ios in (("read", "reads"), ("write", "writes"))]
-                cut = [None, None] if len(spans) == 1 else [span is spans[1], span is spans[0]]
+                cut = [span is not spans[0], span is not spans[-1]]
                 ends = [START + timedelta(seconds=at - T) for at in (span[0][0] - 300, span[-1][0])]
                 bounds = [end if is_cut else None for end, is_cut in zip(ends, cut, strict=True)]
                 blocks = (total["read_bytes"], total["written_bytes"])
@@ -161,35 +164,52 @@ def expected() -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize("way", ["file", "server"])
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda one: one.title)
 def test_one_fleet_has_the_same_hours_in_every_dialect(dialect: Dialect, way: str, tmp_path: Path) -> None:
-    warehouse, notes = landed(tmp_path, written(dialect), way)
+    warehouse, notes = landed(tmp_path, way, written(dialect))
     found = [(*row[:6], round(row[6], 6), *row[7:]) for row in rows_of(warehouse)]
     assert sorted(found, key=str) == sorted((row[:-1] for row in expected()), key=str)
-    assert notes == [] and {row[0] for row in warehouse.rows("drives", "host")} == {"h1"}
+    assert notes == [f"counters of {dialect.collector}"] * (way == "file" and dialect.collector != TODAY.collector)
+    assert {row[0] for row in warehouse.rows("drives", "host")} == {"h1"}
 
 
 @pytest.mark.parametrize("way", ["file", "server"])
 @pytest.mark.parametrize("titles", list(itertools.combinations([TODAY.title, "OpenTelemetry (hostmetrics)", "Telegraf (diskio)"], 2)))
 def test_two_collectors_of_one_host_count_once(titles: tuple[str, str], way: str, tmp_path: Path) -> None:
-    series = {key: samples for title in titles for key, samples in written(BY_TITLE[title]).items()}
-    both, notes = landed(tmp_path / "both", series, way)
-    one, _ = landed(tmp_path / "one", written(BY_TITLE[titles[0]]), way)
+    both, notes = landed(tmp_path / "both", way, *(written(BY_TITLE[title]) for title in titles))
+    one, _ = landed(tmp_path / "one", way, written(BY_TITLE[titles[0]]))
     assert rows_of(both) == rows_of(one)
     collectors = ", ".join(sorted(title.partition(" ")[0] for title in titles))
     assert notes[-1] == f"drives are counted by several collectors, and each time counts once: h1 by {collectors}"
 
 
+@pytest.mark.parametrize("way", ["file", "server"])
+def test_two_machines_of_one_name_are_told_apart_by_their_collector(way: str, tmp_path: Path) -> None:
+    busier = {key: [(at, 3 * value) for at, value in samples] for key, samples in written(TELEGRAF).items()}
+    warehouse, notes = landed(tmp_path, way, written(TODAY), busier)
+    assert {row[0] for row in warehouse.rows("drives", "host")} == {"h1", "h1@Telegraf"}
+    assert any("contradict each other; the label collector tells them apart" in note for note in notes)
+
+
+@pytest.mark.parametrize(("dialect", "suffix"), [(TELEGRAF, "_total"), (OTEL, "_(seconds_|bytes_)?total")])
+def test_suffixes_that_an_exporter_leaves_out_do_not_matter(dialect: Dialect, suffix: str, tmp_path: Path) -> None:
+    plain = written(dialect)
+    renamed = {
+        tuple((name, re.sub(f"{suffix}$", "", value) if name == "__name__" else value) for name, value in key): samples
+        for key, samples in plain.items()
+    }
+    for way in ("file", "server"):
+        assert rows_of(landed(tmp_path / "renamed", way, renamed)[0]) == rows_of(landed(tmp_path / "plain", way, plain)[0])
+
+
 def test_one_collector_of_two_hosts_through_a_gateway_is_two_hosts(tmp_path: Path) -> None:
-    dialect = BY_TITLE["OpenTelemetry (hostmetrics)"]
-    warehouse, notes = landed(tmp_path, written(dialect) | written(dialect, "h2"), "server")
+    warehouse, notes = landed(tmp_path, "server", written(OTEL), written(OTEL, "h2"))
     assert {row[0] for row in warehouse.rows("drives", "host")} == {"h1", "h2"} and notes == []
 
 
 def test_hosts_that_one_label_does_not_name_are_named_by_the_next(tmp_path: Path) -> None:
-    dialect = BY_TITLE["Telegraf (diskio)"]
-    unnamed = {tuple(pair for pair in key if pair[0] != "host"): samples for key, samples in written(dialect).items()}
-    series = unnamed | {tuple(p for p in key if p[0] != "serial"): samples for key, samples in written(dialect, "h2").items()}
+    unnamed = {tuple(pair for pair in key if pair[0] != "host"): samples for key, samples in written(TELEGRAF).items()}
+    series = unnamed | {tuple(pair for pair in key if pair[0] != "serial"): samples for key, samples in written(TELEGRAF, "h2").items()}
     for way in ("file", "server"):
-        warehouse, _ = landed(tmp_path, series, way)
+        warehouse, _ = landed(tmp_path, way, series)
         assert {row[0] for row in warehouse.rows("drives", "host")} == {"gateway", "h2"}
 
 
@@ -203,8 +223,8 @@ def test_a_dialect_costs_a_server_without_it_one_question() -> None:
 
 
 def diagnosed(folder: Path, series: Series, hours: int = HOURS) -> dict[str, list[Finding]]:
-    """Findings on a real server that holds these samples, and for two hours more the last ones, by check."""
-    now = int(datetime.now().timestamp()) // 300 * 300
+    """Findings by check on a real server that holds these samples, the last of them now."""
+    now = int(time.time()) // 300 * 300
     moved = {key: [(now - (T + 3600 * hours - at), value) for at, value in samples] for key, samples in series.items()}
     (folder / "a.om").write_text(as_text(moved) + "# EOF\n")
     with prometheus(folder) as url:
@@ -214,9 +234,6 @@ def diagnosed(folder: Path, series: Series, hours: int = HOURS) -> dict[str, lis
 
 def only(series: Series, *metrics: str) -> Series:
     return {key: samples for key, samples in series.items() if any(re.search(metric, dict(key)["__name__"]) for metric in metrics)}
-
-
-TELEGRAF, OTEL = BY_TITLE["Telegraf (diskio)"], BY_TITLE["OpenTelemetry (hostmetrics)"]
 
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda one: one.title)
@@ -245,21 +262,17 @@ def test_the_doctor_counts_the_drives_of_two_collectors_once(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("metrics", "said"),
+    ("metric", "label", "said"),
     [
-        ({"collectd_disk_disk_time_read_total": "disk"}, "nor what node_exporter, OpenTelemetry, Telegraf, windows_exporter, eseries_exporter call it; "
-         "collectd 5 (collectd_disk_disk_time_read_total): its disk_time grows each second by the mean time"),
-        ({"netdata_disk_ops_operations_persec_average": "family"}, "these are averages"),
-        ({"system_disk_io_time_seconds_total": "device"}, "OpenTelemetry (hostmetrics) (system_disk_io_time_seconds_total): a latency needs"),
-        ({"go_goroutines": "x"}, "eseries_exporter call it"),
+        ("collectd_disk_disk_time_read_total", "disk", "its disk_time grows each second by the mean time of an operation"),
+        ("netdata_disk_ops_operations_persec_average", "family", "these are averages"),
+        ("system_disk_io_time_seconds_total", "device", "OpenTelemetry (hostmetrics) (system_disk_io_time_seconds_total): a latency"),
+        ("go_goroutines", "x", "nor what node_exporter, OpenTelemetry, Telegraf, windows_exporter, eseries_exporter call it"),
     ],
-)  # fmt: skip
+)
 @pytest.mark.needs("prometheus")
 @pytest.mark.xdist_group("prometheus")
-def test_the_doctor_says_why_a_collector_is_not_read(metrics: dict[str, str], said: str, tmp_path: Path) -> None:
-    series: Series = {
-        tuple(sorted({"__name__": metric, "instance": "h1:1", label: "sda"}.items())): [(T + 300 * n, float(n)) for n in range(37)]
-        for metric, label in metrics.items()
-    }
+def test_the_doctor_says_why_a_collector_is_not_read(metric: str, label: str, said: str, tmp_path: Path) -> None:
+    series: Series = {tuple(sorted({"__name__": metric, label: "sda"}.items())): [(T + 300 * n, float(n)) for n in range(37)]}
     (missing,) = diagnosed(tmp_path, series)["counters"]
     assert missing.state == MISSING and said in missing.said

@@ -19,6 +19,7 @@ import polars as pl
 from prometheus_client.parser import text_string_to_metric_families
 
 from ingest.contract.errors import UnreadableFile
+from ingest.contract.findings import some_of
 from ingest.contract.values import ROLES
 from ingest.raw.staging import write_parquet
 from ingest.reading.batches import REJECTION
@@ -28,7 +29,7 @@ from ingest.sources.prometheus.arrays import ARRAY, STATE, arrays_of
 from ingest.sources.prometheus.dialects import COLLECTOR, LOOKED_FOR, OTHER_DRIVES, STEMS, TODAY, not_read, of_today
 from ingest.sources.prometheus.health import METRICS as HEALTH
 from ingest.sources.prometheus.health import Point
-from ingest.sources.prometheus.readings import COUNTERS, IDENTITY, READING, named_hosts
+from ingest.sources.prometheus.readings import COUNTERS, IDENTITY, NEEDED, READING, named_hosts
 
 EXPECTED = "node_exporter's text format, OpenMetrics, or the output of `promtool tsdb dump`"
 INFO, MEMBER = "node_disk_info", "drivetail_md_member"
@@ -312,8 +313,18 @@ def _located(known: pl.DataFrame, folder: str, labels: Labels) -> tuple[pl.DataF
     is_drive = whole_drives("device") | pl.col("device").str.contains(f"^({OTHER_DRIVES})$") | is_path("device") | pl.col("is_alone")
     is_whole = series.join(alone, on=["host", "device"], how="left", maintain_order="left").select(is_drive.fill_null(False)).to_series()
     left_out = series.filter(is_counter & ~is_whole)["device"].unique().sort().to_list()
-    notes = [f"left out {len(left_out)} devices that are no whole drive: {', '.join(map(str, left_out[:8]))}"] if left_out else []
+    notes = _of_collectors((metric, read[text]) for metric, text in series.filter(is_counter).select("metric", "labels").iter_rows())
+    notes += [f"left out {len(left_out)} devices that are no whole drive: {', '.join(map(str, left_out[:8]))}"] if left_out else []
     return series.filter(~is_counter | is_whole), notes
+
+
+def _of_collectors(counters: Iterable[tuple[str, dict[str, str]]]) -> list[str]:
+    """Notes on the collectors other than node_exporter that these are of, and what they lack."""
+    by: dict[str, set[str]] = {}
+    for metric, labels in counters:
+        by.setdefault(labels.get(COLLECTOR, ""), set()).add(COUNTERS[metric])
+    lacks = {f"counters of {one}": [name for name in NEEDED if name not in columns] for one, columns in by.items() if one}
+    return [f"{one}, without {some_of(lack)}: no latency can be made of them" if lack else one for one, lack in lacks.items()]
 
 
 def _once(counters: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, int]:
