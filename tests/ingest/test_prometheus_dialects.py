@@ -12,6 +12,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+import yaml
 
 from drivetail.host.doctor import examine
 from engine.warehouse import Warehouse as Built
@@ -42,6 +43,16 @@ def scrapes(text: str) -> str:
     """The scrape at 10:00, and at 11:00 with all counters twice as high."""
     samples = [line.rpartition(" ") for line in text.splitlines() if not line.startswith("#")]
     return "".join(f"{series} {float(value) * n} {T + 3600 * (n - 1)}\n" for n in (1, 2) for series, _, value in samples)
+
+
+def test_the_collector_of_the_docs_hands_its_counters_on() -> None:
+    text = (Path(__file__).parents[2] / "docs/sources/prometheus.md").read_text()
+    (block,) = re.findall(r"^```yaml\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+    config = yaml.safe_load(block)
+    (pipeline,) = config["service"]["pipelines"].values()
+    assert all(name in config[part] for part, names in pipeline.items() for name in names)
+    assert set(config["receivers"]["hostmetrics"]["scrapers"]) == {"disk"}
+    assert config["exporters"]["prometheus"]["resource_to_telemetry_conversion"]["enabled"] is True
 
 
 def test_every_collector_has_a_recorded_scrape() -> None:
@@ -95,8 +106,8 @@ def counted() -> list[list[tuple[int, dict[str, float]]]]:
     return drives
 
 
-def written(dialect: Dialect, host: str = "h1") -> Series:
-    """The series of `counted` as a collector names them."""
+def written(dialect: Dialect, host: str = "h1", is_described: bool = False) -> Series:
+    """The series of `counted` as a collector names them; is_described: node_exporter knows serial numbers and the array."""
     series: Series = {}
     for number, readings in enumerate(counted()):
         place = dict(zip(dialect.device, ("0", str(number)) if len(dialect.device) > 1 else (str(number),), strict=True))
@@ -109,6 +120,9 @@ def written(dialect: Dialect, host: str = "h1") -> Series:
             per = PER_SECOND[dialect.time] if column.endswith("seconds") else 1
             key = tuple(sorted({"__name__": metric, **place, **way}.items()))
             series[key] = [(at, round(values[column] * per, 6)) for at, values in readings]
+        if dialect == TODAY and is_described:
+            for metric, said in (("node_disk_info", {"serial": f"S{number}"}), ("drivetail_md_member", {"md": "md0", "uuid": "a:b"})):
+                series[tuple(sorted({"__name__": metric, **place, **said}.items()))] = [(at, 1.0) for at, _ in readings]
     return series
 
 
@@ -179,6 +193,16 @@ def test_two_collectors_of_one_host_count_once(titles: tuple[str, str], way: str
     assert rows_of(both) == rows_of(one)
     collectors = ", ".join(sorted(title.partition(" ")[0] for title in titles))
     assert notes[-1] == f"drives are counted by several collectors, and each time counts once: h1 by {collectors}"
+
+
+@pytest.mark.parametrize("way", ["file", "server"])
+def test_all_collectors_of_a_host_know_who_node_exporter_says_the_drives_are(way: str, tmp_path: Path) -> None:
+    warehouse, _ = landed(tmp_path, way, written(TODAY, is_described=True), written(OTEL))
+    assert {row[0] for row in warehouse.rows("drive_hours", "raid_group_id")} == {"a:b"}
+    alone, _ = landed(tmp_path / "alone", way, written(TODAY, is_described=True))
+    assert rows_of(warehouse) == rows_of(alone)
+    both, one = (sorted(each.rows("drive_aliases", "alias drive_id valid_from"), key=str) for each in (warehouse, alone))
+    assert both == one
 
 
 @pytest.mark.parametrize("way", ["file", "server"])

@@ -39,7 +39,7 @@ from ingest.sources.prometheus.client import Client, PrometheusError, server_url
 from ingest.sources.prometheus.dialects import DIALECTS
 from ingest.sources.prometheus.health import Point, health_of
 from ingest.sources.prometheus.known import hosts_apart, last_sightings, unknown_rows, without_known_claims
-from ingest.sources.prometheus.paths import Naming, contradictions, named, naming_of, watched_by_several, with_names
+from ingest.sources.prometheus.paths import Naming, contradictions, known_by_all, named, naming_of, watched_by_several, with_names
 from ingest.sources.prometheus.pull import HOUR, READS, Selection, chunks, pull, pull_arrays, pull_health, pull_latencies
 from ingest.sources.prometheus.readings import CARRIED, READING, Rolled, checks, roll_up
 from ingest.sources.prometheus.text import EXPECTED as EXPECTED_TEXT
@@ -310,7 +310,7 @@ def _stage(readings: pl.DataFrame, landing: Landing) -> pl.DataFrame:
     if not readings.height:
         return readings
     seconds = seconds_of(landing.options)
-    rolled: Rolled = roll_up(readings, seconds)
+    rolled: Rolled = roll_up(known_by_all(readings), seconds)
     notes = landing.by_no[max(readings["file_no"].unique())].notes
     notes += [note for note in rolled.notes if note not in notes]
     take_back(rolled.unused, landing.by_no, "rows_superseded")

@@ -12,7 +12,7 @@ import polars as pl
 
 from ingest.contract.findings import some_of
 from ingest.sources.prometheus.dialects import COLLECTOR, TODAY
-from ingest.sources.prometheus.readings import DRIVE, NEEDED
+from ingest.sources.prometheus.readings import DRIVE, IDENTITY, NEEDED
 
 ALIKE = 0.1
 """Counters of one drive that two watchers read differ by no more than this part of what it did meanwhile, or by less than these."""
@@ -156,6 +156,18 @@ def naming_of(
         f"series of one host and device contradict each other; {_labels(by)} apart and becomes part of the host's name: {some_of(said)}"
         for by, said in notes.items()
     ]
+
+
+def known_by_all(readings: pl.DataFrame) -> pl.DataFrame:
+    """Readings by other collectors with what node_exporter last said of the drive (IDENTITY), where they do not say it."""
+    is_other = readings["path"].str.contains(f'"{COLLECTOR}": ', literal=True)
+    own, others = readings.filter(~is_other), readings.filter(is_other)
+    if not own.height or not others.height:
+        return readings
+    said = own.select("host", "device", "at", *IDENTITY).sort("at")
+    named = others.sort("at").join_asof(said, on="at", by=["host", "device"], strategy="backward", check_sortedness=False, suffix="_said")
+    named = named.with_columns(pl.coalesce(name, f"{name}_said").alias(name) for name in IDENTITY)
+    return pl.concat([own, named.select(readings.columns)])
 
 
 def watched_by_several(seen: Sequence[pl.DataFrame]) -> list[str]:
