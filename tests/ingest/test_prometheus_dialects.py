@@ -18,7 +18,7 @@ from drivetail.host.doctor import examine
 from engine.warehouse import Warehouse as Built
 from ingest import ingest
 from ingest.contract.findings import MISSING, OK, WEAK, Finding
-from ingest.sources.prometheus.client import Client
+from ingest.sources.prometheus.client import Client, Series
 from ingest.sources.prometheus.dialects import COLUMNS, DIALECTS, PER_SECOND, TODAY, UNREAD, Dialect, way_of
 from ingest.sources.prometheus.pull import Selection, pull
 from tests.ingest.conftest import Warehouse
@@ -36,7 +36,7 @@ RECORDED = dict(zip(_PARTS[::2], _PARTS[1::2], strict=True))
 COUNTED = "read_ios write_ios read_latency_us write_latency_us read_blocks write_blocks coverage"
 
 Labels = tuple[tuple[str, str], ...]
-Series = dict[Labels, list[tuple[float, float]]]
+Fleet = dict[Labels, list[tuple[float, float]]]
 
 
 def scrapes(text: str) -> str:
@@ -106,9 +106,9 @@ def counted() -> list[list[tuple[int, dict[str, float]]]]:
     return drives
 
 
-def written(dialect: Dialect, host: str = "h1", is_described: bool = False) -> Series:
+def written(dialect: Dialect, host: str = "h1", is_described: bool = False) -> Fleet:
     """The series of `counted` as a collector names them; is_described: node_exporter knows serial numbers and the array."""
-    series: Series = {}
+    series: Fleet = {}
     for number, readings in enumerate(counted()):
         place = dict(zip(dialect.device, ("0", str(number)) if len(dialect.device) > 1 else (str(number),), strict=True))
         if not dialect.drives:
@@ -126,7 +126,7 @@ def written(dialect: Dialect, host: str = "h1", is_described: bool = False) -> S
     return series
 
 
-def as_text(series: Series) -> str:
+def as_text(series: Fleet) -> str:
     lines = []
     for key, samples in series.items():
         labels = dict(key)
@@ -141,7 +141,7 @@ def rows_of(warehouse: Warehouse) -> list[tuple[Any, ...]]:
     return found.with_columns(pl.col("read_latency_us", "write_latency_us").round(3)).rows()
 
 
-def landed(folder: Path, way: str, *parts: Series) -> tuple[Warehouse, list[str]]:
+def landed(folder: Path, way: str, *parts: Fleet) -> tuple[Warehouse, list[str]]:
     """The counters in a warehouse of its own, from files or a server; and notes."""
     warehouse = Warehouse(folder / way)
     if way == "file":
@@ -183,6 +183,19 @@ def test_one_fleet_has_the_same_hours_in_every_dialect(dialect: Dialect, way: st
     assert sorted(found, key=str) == sorted((row[:-1] for row in expected()), key=str)
     assert notes == [f"counters of {dialect.collector}"] * (way == "file" and dialect.collector != TODAY.collector)
     assert {row[0] for row in warehouse.rows("drives", "host")} == {"h1"}
+    serials = {row[0] for row in warehouse.rows("drive_aliases", "drive_id")} - {None}
+    assert serials == ({"S0", "S1", "S2"} if dialect.serial else set())
+
+
+def test_a_value_that_is_no_number_is_no_reading(tmp_path: Path) -> None:
+    broken = {key: [(at, float("nan") if at == T + 600 else value) for at, value in samples] for key, samples in written(TELEGRAF).items()}
+    with serving(Server(broken)) as server:
+        summary = ingest(
+            "prometheus", server.url, tmp_path / "w", first=START, end=START + timedelta(hours=HOURS), source_options={"resolution": "5m"}
+        )
+    assert summary.rows_rejected == 3 and {record["reason"] for record in summary.rejected} == {"NaN"}
+    (series,) = Selection(dialect=TELEGRAF).of_today([Series({"__name__": "diskio_read_time", "name": "sda"}, [(1.0, "x")])])
+    assert series.points == [(1.0, "x")] and series.labels["__name__"] == TODAY.read_seconds
 
 
 @pytest.mark.parametrize("way", ["file", "server"])
@@ -210,7 +223,20 @@ def test_two_machines_of_one_name_are_told_apart_by_their_collector(way: str, tm
     busier = {key: [(at, 3 * value) for at, value in samples] for key, samples in written(TELEGRAF).items()}
     warehouse, notes = landed(tmp_path, way, written(TODAY), busier)
     assert {row[0] for row in warehouse.rows("drives", "host")} == {"h1", "h1@Telegraf"}
-    assert any("contradict each other; the label collector tells them apart" in note for note in notes)
+    assert any("contradict each other; the label drivetail_collector tells them apart" in note for note in notes)
+
+
+@pytest.mark.parametrize("dialect", [TELEGRAF, OTEL], ids=lambda one: one.collector)
+def test_labels_that_the_user_names_are_those_of_every_collector(dialect: Dialect, tmp_path: Path) -> None:
+    named = {dialect.host[0]: "node", dialect.device[0]: "disk"}
+    renamed = {tuple(sorted((named.get(name, name), value) for name, value in key)): samples for key, samples in written(dialect).items()}
+    expected_rows = rows_of(landed(tmp_path, "file", written(dialect))[0])
+    file, server = Warehouse(tmp_path / "renamed"), Warehouse(tmp_path / "pulled")
+    labels = {"host_label": "node", "device_label": "disk"}
+    file.land("prometheus", {"a.prom": as_text(renamed)}, **labels)
+    with serving(Server(renamed)) as there:
+        ingest("prometheus", there.url, server.path, first=START, end=START + timedelta(hours=HOURS), source_options=labels)
+    assert rows_of(file) == rows_of(server) == expected_rows
 
 
 @pytest.mark.parametrize(("dialect", "suffix"), [(TELEGRAF, "_total"), (OTEL, "_(seconds_|bytes_)?total")])
@@ -246,7 +272,7 @@ def test_a_dialect_costs_a_server_without_it_one_question() -> None:
 # What the doctor says --------------------------------------------------------------------------------------------
 
 
-def diagnosed(folder: Path, series: Series, hours: int = HOURS) -> dict[str, list[Finding]]:
+def diagnosed(folder: Path, series: Fleet, hours: int = HOURS) -> dict[str, list[Finding]]:
     """Findings by check on a real server that holds these samples, the last of them now."""
     now = int(time.time()) // 300 * 300
     moved = {key: [(now - (T + 3600 * hours - at), value) for at, value in samples] for key, samples in series.items()}
@@ -256,7 +282,7 @@ def diagnosed(folder: Path, series: Series, hours: int = HOURS) -> dict[str, lis
     return {check: [one for one in found if one.check == check] for check in dict.fromkeys(one.check for one in found)}
 
 
-def only(series: Series, *metrics: str) -> Series:
+def only(series: Fleet, *metrics: str) -> Fleet:
     return {key: samples for key, samples in series.items() if any(re.search(metric, dict(key)["__name__"]) for metric in metrics)}
 
 
@@ -297,6 +323,6 @@ def test_the_doctor_counts_the_drives_of_two_collectors_once(tmp_path: Path) -> 
 @pytest.mark.needs("prometheus")
 @pytest.mark.xdist_group("prometheus")
 def test_the_doctor_says_why_a_collector_is_not_read(metric: str, label: str, said: str, tmp_path: Path) -> None:
-    series: Series = {tuple(sorted({"__name__": metric, label: "sda"}.items())): [(T + 300 * n, float(n)) for n in range(37)]}
+    series: Fleet = {tuple(sorted({"__name__": metric, label: "sda"}.items())): [(T + 300 * n, float(n)) for n in range(37)]}
     (missing,) = diagnosed(tmp_path, series)["counters"]
     assert missing.state == MISSING and said in missing.said

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
@@ -14,10 +14,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 from ingest.contract.findings import some_of
 
 COLUMNS = ("reads", "writes", "read_seconds", "write_seconds", "read_bytes", "written_bytes")
-PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9, "100ns": 1e7}
-_UNITS = {"_microseconds": "us", "_milliseconds": "ms", "_seconds": "s"}
+PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6}
+_UNITS = {"_microseconds": "us", "_seconds": "s"}
 FACTS = ("serial", "wwn")
-COLLECTOR = "collector"
+COLLECTOR = "drivetail_collector"
 """Label that says whose counters they are, of all collectors but node_exporter."""
 
 Names = Annotated[tuple[str, ...], BeforeValidator(lambda given: (given,) if isinstance(given, str) else given)]
@@ -36,7 +36,7 @@ class Dialect(BaseModel):
     direction: str = ""
     serial: str = ""
     wwn: str = ""
-    time: Literal["s", "ms", "us", "ns", "100ns"] = "s"
+    time: Literal["s", "ms", "us"] = "s"
     reads: str
     writes: str
     read_seconds: str
@@ -56,12 +56,14 @@ class Dialect(BaseModel):
 
     def column_of(self, metric: str, labels: Mapping[str, str]) -> str | None:
         """Which counter a series is; null for none of this dialect."""
-        if any(name not in labels for name in self.device):
-            return None
         for column, pattern in self._metrics.items():
             if pattern.fullmatch(metric) and (not self.direction or labels.get(self.direction) == way_of(column)):
                 return column
         return None
+
+    def names(self, columns: Iterable[str]) -> str:
+        """A regular expression of the metrics of these columns."""
+        return "|".join(dict.fromkeys(getattr(self, column) for column in columns))
 
     def per(self, column: str | None, metric: str) -> float:
         """How many of a series' units are one of today's; a time's is the one that its name has."""
@@ -82,14 +84,14 @@ class Dialect(BaseModel):
         if self.collector == TODAY.collector:
             return given
         given.pop(self.direction, None)
-        name = "-".join(given.pop(label, "") for label in self.devices(device))
-        given[device] = self.prefix + name if self.drives and re.fullmatch(self.drives, name) else name
+        if name := "-".join(given.pop(label) for label in self.devices(device) if label in given):
+            given[device] = self.prefix + name if self.drives and re.fullmatch(self.drives, name) else name
         named_by = next((label for label in self.hosts(host) if given.get(label)), host)
         if named_by != host:
             given |= {f"exported_{host}": given[host]} if host in given else {}
             given[host] = given.pop(named_by)
         for fact in FACTS:
-            if value := given.pop(getattr(self, fact), "") if getattr(self, fact) else "":
+            if value := given.pop(getattr(self, fact), ""):
                 given[fact] = value
         # the kernel writes naa.5000... where udev writes 0x5000...; t10.... is maker, model and serial
         if wide := re.fullmatch(r"(?:naa\.|0x)([0-9a-f]+)|(eui\..+|nvme\..+|uuid\..+)", given.pop("wwn", "")):
@@ -148,8 +150,3 @@ def not_read(names: Iterable[str]) -> list[str]:
 def recognised() -> str:
     """A regular expression of all metrics that `not_read` knows."""
     return "|".join([*(one.metrics for one in UNREAD), *dict.fromkeys(name for one in DIALECTS for name in (one.busy, one.queue))])
-
-
-def names_of(dialect: Dialect, columns: Collection[str]) -> str:
-    """A regular expression of the metrics of these columns."""
-    return "|".join(dict.fromkeys(getattr(dialect, column) for column in columns))

@@ -132,9 +132,8 @@ class _Doctor:
         whole = []
         for view in self.selection.views():
             by = ", ".join(filter(None, ("__name__", view.dialect.direction)))
-            device = dict.fromkeys(view.dialect.device, "")
             there = {
-                view.dialect.column_of(labels.get("__name__", ""), labels | device): int(count)
+                view.dialect.column_of(labels.get("__name__", ""), labels): int(count)
                 for labels, count in self.vector(f"count by ({by}) ({view.of(COUNTERS)})")
             }
             if there:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
@@ -23,7 +24,7 @@ from ingest.reading.histograms import BUCKET
 from ingest.sources.mdadm import IDLE_STATES
 from ingest.sources.prometheus.arrays import ARRAY, STATE, arrays_of
 from ingest.sources.prometheus.client import Client, PrometheusError, Series, TooMuch
-from ingest.sources.prometheus.dialects import DIALECTS, TODAY, Dialect, names_of, way_of
+from ingest.sources.prometheus.dialects import DIALECTS, TODAY, Dialect, way_of
 from ingest.sources.prometheus.health import METRICS as HEALTH
 from ingest.sources.prometheus.health import Point
 from ingest.sources.prometheus.readings import COUNTERS, LOOKBACK_US, READING, named_hosts
@@ -76,7 +77,7 @@ class Selection:
         partitions.
         """
         columns = [COUNTERS[metric] for metric in metrics if metric in COUNTERS]
-        asked = [names_of(self.dialect, columns)] if columns else []
+        asked = [self.dialect.names(columns)] if columns else []
         asked += [metric for metric in metrics if metric not in COUNTERS]
         names = f"{WHOLE_DRIVE}(p?[0-9]+)?" if MEMBER in metrics else f"{WHOLE_DRIVE}|{HIDDEN_PATH}|{VIRTUAL_PARTITION}"
         devices = self.dialect.devices(self.labels.device)
@@ -107,7 +108,10 @@ class Selection:
         found = []
         for one in series:
             labels, per = self.today(one.labels)
-            found.append(Series(labels, one.points if per == 1 else [(at, repr(float(value) / per)) for at, value in one.points]))
+            points = one.points
+            with suppress(ValueError):  # what is no number stays as it is, and is refused as such
+                points = points if per == 1 else [(at, repr(float(value) / per)) for at, value in points]
+            found.append(Series(labels, points))
         return found
 
 
