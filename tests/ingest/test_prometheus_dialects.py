@@ -272,13 +272,15 @@ def test_a_dialect_costs_a_server_without_it_one_question() -> None:
 # What the doctor says --------------------------------------------------------------------------------------------
 
 
-def diagnosed(folder: Path, series: Fleet, hours: int = HOURS) -> dict[str, list[Finding]]:
-    """Findings by check on a real server that holds these samples, the last of them now."""
+def diagnosed(folder: Path, series: Fleet, pulled: Warehouse | None = None) -> dict[str, list[Finding]]:
+    """Findings by check on a real server that holds these samples, the last of them now. pulled: a warehouse that takes what it has."""
     now = int(time.time()) // 300 * 300
-    moved = {key: [(now - (T + 3600 * hours - at), value) for at, value in samples] for key, samples in series.items()}
+    moved = {key: [(now - (T + 3600 * HOURS - at), value) for at, value in samples] for key, samples in series.items()}
     (folder / "a.om").write_text(as_text(moved) + "# EOF\n")
     with prometheus(folder) as url:
         (found,) = examine("prometheus", [url], {}, Built(folder / "none")).values()
+        if pulled:
+            ingest("prometheus", url, pulled.path)
     return {check: [one for one in found if one.check == check] for check in dict.fromkeys(one.check for one in found)}
 
 
@@ -289,8 +291,10 @@ def only(series: Fleet, *metrics: str) -> Fleet:
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda one: one.title)
 @pytest.mark.needs("prometheus")
 @pytest.mark.xdist_group("prometheus")
-def test_the_doctor_names_the_collector(dialect: Dialect, tmp_path: Path) -> None:
-    found = diagnosed(tmp_path, written(dialect))
+def test_the_doctor_names_the_collector_that_a_pull_reads(dialect: Dialect, tmp_path: Path, warehouse: Warehouse) -> None:
+    found = diagnosed(tmp_path, written(dialect), warehouse)
+    latencies = warehouse.live().group_by("drive_id").agg(pl.col("read_latency_us").mean().round(3)).sort("drive_id")
+    assert latencies["read_latency_us"].to_list() == [8000.0, 8000.0, 32000.0]
     (counters,), (hosts, *_) = found["counters"], found["hosts"]
     whose = "" if dialect == TODAY else f" of {dialect.title}"
     assert (counters.state, counters.said) == (OK, f"all 6 counters{whose}, of 3 drives")

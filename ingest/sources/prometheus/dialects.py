@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import cached_property
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -50,16 +50,13 @@ class Dialect(BaseModel):
     def title(self) -> str:
         return f"{self.collector} ({self.form})" if self.form else self.collector
 
-    @cached_property
-    def _metrics(self) -> dict[str, re.Pattern[str]]:
-        return {column: re.compile(getattr(self, column)) for column in COLUMNS}
-
     def column_of(self, metric: str, labels: Mapping[str, str]) -> str | None:
         """Which counter a series is; null for none of this dialect."""
-        for column, pattern in self._metrics.items():
-            if pattern.fullmatch(metric) and (not self.direction or labels.get(self.direction) == way_of(column)):
-                return column
-        return None
+        return next((column for one, column in _with_name(metric) if one is self and one.is_way(column, labels)), None)
+
+    def is_way(self, column: str, labels: Mapping[str, str]) -> bool:
+        """Whether a series whose name may be that of a column is of its direction, too."""
+        return not self.direction or labels.get(self.direction) == way_of(column)
 
     def names(self, columns: Iterable[str]) -> str:
         """A regular expression of the metrics of these columns."""
@@ -124,10 +121,16 @@ def way_of(column: str) -> str:
     return "read" if column.startswith("read") else "write"
 
 
+@lru_cache(maxsize=10_000)
+def _with_name(metric: str) -> list[tuple[Dialect, str]]:
+    """The dialects that have such a metric, and for which column."""
+    return [(one, column) for one in DIALECTS for column in COLUMNS if re.fullmatch(getattr(one, column), metric)]
+
+
 def of_today(metric: str, labels: Mapping[str, str], host: str, device: str) -> tuple[str, dict[str, str], float]:
     """A series as node_exporter of today has it: metric, labels, and how many of its units are one; any other as it is."""
-    for dialect in DIALECTS:
-        if column := dialect.column_of(metric, labels):
+    for dialect, column in _with_name(metric):
+        if dialect.is_way(column, labels):
             return getattr(TODAY, column), dialect.labels_of_today(labels, host, device), dialect.per(column, metric)
     return metric, dict(labels), 1.0
 
