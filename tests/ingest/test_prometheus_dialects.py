@@ -68,7 +68,7 @@ def test_a_recorded_scrape_is_read(title: str, warehouse: Warehouse) -> None:
 
 
 @pytest.mark.parametrize("unread", UNREAD, ids=lambda one: one.collector)
-def test_what_is_not_read_is_named_with_its_reason(unread: Any, warehouse: Warehouse) -> None:
+def test_an_unread_collector_is_named_with_its_reason(unread: Any, warehouse: Warehouse) -> None:
     (file,) = warehouse.land("prometheus", {"a.prom": RECORDED[unread.collector]}).files
     assert file.status == "unreadable" and f"{unread.collector} (" in (file.note or "") and unread.why in (file.note or "")
 
@@ -153,7 +153,7 @@ def landed(folder: Path, way: str, *parts: Fleet) -> tuple[Warehouse, list[str]]
 
 
 def expected() -> list[tuple[Any, ...]]:
-    """What `counted` comes to, by another way: sums of what was gained from reading to reading."""
+    """Sums of `counted`, made another way: sums of what was gained from reading to reading."""
     rows = []
     for number, readings in enumerate(counted()):
         for hour in range(HOURS):
@@ -209,7 +209,7 @@ def test_two_collectors_of_one_host_count_once(titles: tuple[str, str], way: str
 
 
 @pytest.mark.parametrize("way", ["file", "server"])
-def test_all_collectors_of_a_host_know_who_node_exporter_says_the_drives_are(way: str, tmp_path: Path) -> None:
+def test_node_exporter_names_the_drives_of_all_collectors_of_a_host(way: str, tmp_path: Path) -> None:
     warehouse, _ = landed(tmp_path, way, written(TODAY, is_described=True), written(OTEL))
     assert {row[0] for row in warehouse.rows("drive_hours", "raid_group_id")} == {"a:b"}
     alone, _ = landed(tmp_path / "alone", way, written(TODAY, is_described=True))
@@ -219,7 +219,7 @@ def test_all_collectors_of_a_host_know_who_node_exporter_says_the_drives_are(way
 
 
 @pytest.mark.parametrize("way", ["file", "server"])
-def test_two_machines_of_one_name_are_told_apart_by_their_collector(way: str, tmp_path: Path) -> None:
+def test_the_collector_parts_two_machines_of_one_name(way: str, tmp_path: Path) -> None:
     busier = {key: [(at, 3 * value) for at, value in samples] for key, samples in written(TELEGRAF).items()}
     warehouse, notes = landed(tmp_path, way, written(TODAY), busier)
     assert {row[0] for row in warehouse.rows("drives", "host")} == {"h1", "h1@Telegraf"}

@@ -76,7 +76,7 @@ class Dialect(BaseModel):
         return self.device if device == TODAY.device[0] else (device,)
 
     def labels_of_today(self, labels: Mapping[str, str], host: str, device: str) -> dict[str, str]:
-        """The labels as node_exporter would give them: `host` and `device`, and what the series says of the drive (FACTS)."""
+        """The labels as node_exporter would give them: `host` and `device`, and the facts of the drive (FACTS)."""
         given = dict(labels)
         if self.collector == TODAY.collector:
             return given

@@ -159,7 +159,7 @@ def naming_of(
 
 
 def known_by_all(readings: pl.DataFrame) -> pl.DataFrame:
-    """Readings by other collectors with what node_exporter last said of the drive (IDENTITY), where they do not say it."""
+    """Readings by other collectors with node_exporter's last description of the drive (IDENTITY), where they have none."""
     is_other = readings["path"].str.contains(f'"{COLLECTOR}": ', literal=True)
     own, others = readings.filter(~is_other), readings.filter(is_other)
     if not own.height or not others.height:
