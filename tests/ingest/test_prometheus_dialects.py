@@ -153,7 +153,7 @@ def landed(folder: Path, way: str, *parts: Fleet) -> tuple[Warehouse, list[str]]
 
 
 def expected() -> list[tuple[Any, ...]]:
-    """Sums of `counted`, made another way: sums of what was gained from reading to reading."""
+    """Hours of `counted`, made another way: sums of the gain from reading to reading."""
     rows = []
     for number, readings in enumerate(counted()):
         for hour in range(HOURS):
