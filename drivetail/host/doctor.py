@@ -122,7 +122,8 @@ def _rejection(record: Mapping[str, Any]) -> str:
 
 def _files(summary: IngestSummary) -> list[Finding]:
     unreadable, count, rows = len(summary.unreadable), len(summary.files), summary.rows_delivered
-    files = Finding("files", OK, f"all {count} can be read")
+    notes = dict.fromkeys(file.note for file in summary.files if file.note)
+    files = Finding("files", OK, "; ".join([f"all {count} can be read", *notes]))
     if unreadable:
         file = summary.unreadable[0]
         said = f"{unreadable} of {count} cannot be read; first: {file.file}: {file.note}"
