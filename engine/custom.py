@@ -24,7 +24,7 @@ import duckdb
 from engine.errors import ModelError
 from engine.execute import Executor, configure
 from engine.nodes import CUSTOM, Models, Node, Test
-from engine.thresholds import MEMORY, Limits, ThresholdError, read_settings
+from engine.thresholds import ThresholdError, limits_of
 from engine.warehouse import PROJECT, Warehouse, quoted
 from ingest.raw.durable import replace_file
 
@@ -85,7 +85,7 @@ def build_custom(warehouse: Warehouse, models: Models, publication: Path, own: d
     if made.digest:
         warehouse.note("custom")
         try:
-            limits = _limits(warehouse)
+            limits = limits_of(warehouse, "custom")
             nodes, tests = _compiled(warehouse, models, made.digest, own)
             with duckdb.connect(str(draft)) as connection:
                 configure(connection)
@@ -93,25 +93,12 @@ def build_custom(warehouse: Warehouse, models: Models, publication: Path, own: d
                 connection.execute(f"attach {quoted(publication)} as publication (read_only); create schema custom")
                 _build(Executor(warehouse, models, connection, own), nodes, tests, made, limits.seconds)
             os.replace(draft, warehouse.custom_database)
-        except (ModelError, duckdb.Error) as error:
+        except (ModelError, ThresholdError, duckdb.Error) as error:
             made.built.clear()
             made.failures.append(f"{_with_paths(str(error))}; no custom model is published; {TODO}")
     for failure in made.failures:
         warehouse.note("custom", failure=failure)
     return made
-
-
-def _limits(warehouse: Warehouse) -> Limits:
-    """Raises: ModelError where the settings have none that can be used."""
-    try:
-        limits = Limits(**read_settings(warehouse).get("custom", {}))
-        if limits.seconds > 0 and re.fullmatch(MEMORY, limits.memory):
-            return limits
-    except FileNotFoundError:
-        return Limits()
-    except (TypeError, ThresholdError):
-        pass
-    raise ModelError(f'{warehouse.settings}: custom: give seconds and memory, such as seconds = 30 and memory = "1GB"')
 
 
 def _compiled(warehouse: Warehouse, models: Models, digest: str, own: dict[str, Any]) -> tuple[list[Node], list[Test]]:

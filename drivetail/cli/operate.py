@@ -157,8 +157,9 @@ def release(warehouse: Warehouse, number: int, by: str, note: str, is_landed: bo
     \b
     drivetail release 3 --by ada --note "rack 7 was switched off on purpose"
     """
+    from engine.thresholds import limits_of
+    from ingest import Worker, release_landed
     from ingest import release as land
-    from ingest import release_landed
     from ingest.raw.quarantine import find_held, find_landed
     from quality import Gate
 
@@ -170,8 +171,9 @@ def release(warehouse: Warehouse, number: int, by: str, note: str, is_landed: bo
             f"Delivery {number} is back in raw. Next: drivetail build" if done else f"Delivery {number} is not dropped; nothing has changed"
         )
         return
-    with progress_of(warehouse, "Releasing") as on_progress:
-        summary = land(warehouse.root, number, by=by, note=note, gate=Gate(warehouse.root, is_rows_only=True), on_progress=on_progress)
+    with Worker(limits_of(warehouse, "deliveries")) as worker, progress_of(warehouse, "Releasing") as on_progress:
+        gate = Gate(warehouse.root, is_rows_only=True)
+        summary = worker.call(land, warehouse.root, number, by=by, note=note, gate=gate, on_progress=on_progress)
     say_ingested(warehouse, summary, find_held(warehouse.root, number).since.date(), is_gated=True)
 
 

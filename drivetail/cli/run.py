@@ -159,7 +159,8 @@ def ingest(
     not lands nothing and waits in quarantine for `drivetail release` or `drivetail drop`; DIR/docs/quality/DATE.html has
     every check of the day.
     """
-    from ingest import calls_of
+    from engine.thresholds import limits_of
+    from ingest import Worker, calls_of
     from ingest import ingest as land
 
     looked_at_by = None
@@ -171,8 +172,9 @@ def ingest(
     rejected = 0
     failures = []
     for each, options in calls_of(source, paths, source_options):
-        with progress_of(warehouse, "Ingesting") as on_progress:
-            summary = land(
+        with Worker(limits_of(warehouse, "deliveries")) as worker, progress_of(warehouse, "Ingesting") as on_progress:
+            summary = worker.call(
+                land,
                 each,
                 paths,
                 warehouse.root,

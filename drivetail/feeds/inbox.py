@@ -26,8 +26,9 @@ from drivetail.feeds.outcomes import BEGUN, HINDERED, NOT_LANDED, REFUSED, UNANS
 from drivetail.feeds.pulls import span_of
 from drivetail.service import SettingsError
 from drivetail.service.settings import Inbox, Server, Settings
+from engine.thresholds import limits_of
 from engine.warehouse import Warehouse
-from ingest import GateError, IngestError, StoreError, calls_of, ingest, list_quarantine
+from ingest import GateError, IngestError, StoreError, Worker, calls_of, ingest, list_quarantine
 from ingest.contract.values import utc_now
 from ingest.raw.register import Record
 from ingest.reading.files import is_of_machine
@@ -203,16 +204,17 @@ def land_each(
     # read once: the register grows by the hour, and raw knows what other processes land
     known = _known(warehouse)
     begun = {path: number for number, ((path, _), record) in enumerate(known.items()) if record["outcome"] == BEGUN}
-    for name, path in sorted(taken, key=lambda each: begun.get(each[1], -1)):
-        with progress(path) as on_progress:
-            outcome = _land_alone(warehouse, settings, name, path, known, on_progress)
-        yield outcome
+    with Worker(limits_of(warehouse, "deliveries")) as worker:
+        for name, path in sorted(taken, key=lambda each: begun.get(each[1], -1)):
+            with progress(path) as on_progress:
+                outcome = _land_alone(warehouse, settings, name, path, known, on_progress, worker)
+            yield outcome
 
 
-def _land_alone(warehouse: Warehouse, settings: Settings, name: str, path: str, known: Known, on_progress: Any) -> Outcome:
+def _land_alone(warehouse: Warehouse, settings: Settings, name: str, path: str, known: Known, on_progress: Any, worker: Worker) -> Outcome:
     """See land(), but that its errors are outcomes."""
     try:
-        return land(warehouse, settings, name, path, known, on_progress)
+        return land(warehouse, settings, name, path, known, on_progress, worker)
     except SettingsError as error:
         what, message = NOT_LANDED, str(error)
     except (GateError, StoreError) as error:
@@ -230,11 +232,17 @@ def _land_alone(warehouse: Warehouse, settings: Settings, name: str, path: str, 
 
 
 def land(
-    warehouse: Warehouse, settings: Settings, name: str, path: str | Path, known: Known | None = None, on_progress: Any = None
+    warehouse: Warehouse,
+    settings: Settings,
+    name: str,
+    path: str | Path,
+    known: Known | None = None,
+    on_progress: Any = None,
+    worker: Worker | None = None,
 ) -> Outcome:
     """Ingest one entry of an inbox, or the hours of a pull, through the gate, and write down what became of it.
 
-    known: read where it is not given.
+    known: read where it is not given. worker: opens the files; one of its own where it is not given.
 
     An entry that is held, unreadable or of another source is no error, and a server that does not answer is none: the outcome says so
     and what to do. Raises: SettingsError for an inbox that cannot be read, GateError when the gate cannot work, OSError when raw cannot
@@ -269,13 +277,14 @@ def land(
         write_down(warehouse, {**about, "outcome": BEGUN})
     gate = Gate(warehouse.root)
     try:
-        summaries = [
-            ingest(
-                source, [given], warehouse.root,
-                kind=feed.kind, min_coverage=feed.min_coverage, gate=gate, on_progress=on_progress, **asked,
-            )
-            for source, given, asked in _calls(feed, path)
-        ]  # fmt: skip
+        with nullcontext(worker) if worker else Worker(limits_of(warehouse, "deliveries")) as opens:
+            summaries = [
+                opens.call(
+                    ingest, source, [given], warehouse.root,
+                    kind=feed.kind, min_coverage=feed.min_coverage, gate=gate, on_progress=on_progress, **asked,
+                )
+                for source, given, asked in _calls(feed, path)
+            ]  # fmt: skip
         write_pages(warehouse.root)
     except IngestError as error:
         if isinstance(feed, Server):
