@@ -55,6 +55,11 @@ def test_custom_models_are_published_and_their_errors_are_reported(copied: Wareh
     (custom / "hooked.sql").write_text("{{ config(post_hook='drop table marts.dim_drives') }} select 1 as x")
     (custom / "own.sql").write_text("{{ config(meta={'parts_by': 'x'}) }} select 1 as x")
     (custom / "namesake.sql").write_text("{{ config(materialized='table', alias='dim_drives') }} select 1 as x")
+    (custom / "remarked.sql").write_text("{{ config(materialized='table') }} select 1 as x -- it's all")
+    (custom / "remarked.yml").write_text("models: [{name: remarked, columns: [{name: x, data_tests: [unique]}]}]")
+    (custom / "remarked_too.sql").write_text("select '--' as x from {{ ref('remarked') }} /* a */ -- b /* c")
+    (custom / "open.sql").write_text("select 1 as x /* it's all")
+    (custom / "open_too.sql").write_text("{{ config(materialized='table') }} select 1 as x -- a\n/* b */ /* -- c")
     (custom.parent / "outside.csv").write_text("x\n1\n2\n")
     (custom / "outside.sql").write_text(f"{{{{ config(materialized='table') }}}} select * from read_csv('{custom.parent}/outside.csv')")
     said = built(copied)
@@ -65,6 +70,9 @@ def test_custom_models_are_published_and_their_errors_are_reported(copied: Wareh
     assert count(copied, "custom.dim_drives").split() == ["n", "1"] != count(copied, "marts.dim_drives").split()
     assert count(copied, "custom.slow") == count(copied, "custom.kept") == marts
     assert count(copied, "custom.doubled").split() == ["n", "2"]
+    assert count(copied, "custom.remarked").split() == count(copied, "custom.remarked_too").split() == ["n", "1"]
+    for name in ("open", "open_too"):
+        assert re.search(rf"{custom}/{name}\.sql: custom model {name} is not published: .*unterminated /\* comment", said), said
     assert f"{custom}/bad.sql: custom model bad is not published" in said and "no_such_column" in said
     assert f"{custom}/after_bad.sql: custom model after_bad is not published: skipped" in said
     assert f"{custom}/two.sql: custom model two is not published: a model is one select; this is select, drop" in said
@@ -73,7 +81,7 @@ def test_custom_models_are_published_and_their_errors_are_reported(copied: Wareh
     assert f"{custom}/own.sql: custom model own is not published: parts_by: of the project's own models" in said
     assert f"{custom}/doubled.yml: test unique_doubled_x failed" in said
     assert "correct or remove it, then run `drivetail build`" in said
-    assert sum(str(custom) in problem for problem in problems(copied)) == 7
+    assert sum(str(custom) in problem for problem in problems(copied)) == 9
     assert "custom model bad is not published" in built(copied)  # nothing is new, the error is still there
 
     (custom / "wrong.sql").write_text("select {{ from")
@@ -82,8 +90,9 @@ def test_custom_models_are_published_and_their_errors_are_reported(copied: Wareh
     assert count(copied, "marts.fct_drive_slowness") == marts
     assert "custom.slow" not in count(copied, "custom.slow") or "does not exist" in count(copied, "custom.slow")
 
-    for name in ("two.sql", "pragma.sql", "hooked.sql", "own.sql", "bad.sql", "after_bad.sql", "doubled.sql", "doubled.yml", "wrong.sql"):
-        (custom / name).unlink()
+    for name in ["two", "pragma", "hooked", "own", "bad", "after_bad", "doubled", "wrong", "open", "open_too"]:
+        (custom / f"{name}.sql").unlink()
+    (custom / "doubled.yml").unlink()
     built(copied)
     assert count(copied, "custom.slow") == marts
     assert not [problem for problem in problems(copied) if str(custom) in problem]
