@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ingest.worker import Worker
 
 # the lightest first; imported on first use: code that catches an error or lists deliveries does not wait for every source's parser
-_MODULES = ("contract.errors", "raw.store", "raw.quarantine", "reading.files", "raw.landing", "run", "worker")
+_MODULES = ("contract.errors", "raw.store", "raw.quarantine", "reading.files", "worker", "raw.landing", "run")
 
 __all__ = [
     "Delivery",
