@@ -20,9 +20,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: next((place for place, folder in enumerate(LONGEST) if folder in item.path.parts), len(LONGEST)))
 
 
+CALL = Worker.call
+
+
+@pytest.fixture
+def worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers are processes of their own, as they are in a command."""
+    monkeypatch.setattr(Worker, "call", CALL)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def no_worker() -> Iterator[None]:
-    """Deliveries are opened in this process, of which tests change parts; tests/ingest/test_worker.py and forked commands have a worker."""
+    """What a worker would do is done in this process, of which tests change parts; commands that are started have workers."""
 
     def call(self: Worker, function: Any, *arguments: Any, **options: Any) -> Any:
         return function(*arguments, **options)

@@ -18,7 +18,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from multiprocessing.pool import ExceptionWithTraceback  # type: ignore[attr-defined]
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ingest.contract.errors import StoreError
 from ingest.reading.files import Watch
@@ -33,6 +33,21 @@ _DIE_WITH_PARENT = 1
 """PR_SET_PDEATHSIG of Linux."""
 
 
+class Words(NamedTuple):
+    """What is done with a file, and what to do where that ended the process, or exceeded a limit of the settings."""
+
+    doing: str
+    ended: str
+    exceeded: str
+
+
+READING = Words(
+    "reading it",
+    "it is damaged or made to do that: have it written again, or as CSV",
+    "deliver it in parts, or raise `{}` of [deliveries] in drivetail.toml and ingest it again",
+)
+
+
 class _Ended(Exception):
     """The process ended. file: the one that it was reading, null between files; about: its fault, as fields of SourceFile."""
 
@@ -44,9 +59,9 @@ class _Ended(Exception):
 class Worker:
     """Calls functions of `ingest` in a process that is started for the first call, and again after a death; ends with the `with` block."""
 
-    def __init__(self, limits: Limits) -> None:
-        """limits: of reading one file."""
-        self.limits = limits
+    def __init__(self, limits: Limits, words: Words = READING, *, forks: bool = True) -> None:
+        """limits: of one file. forks: what runs here allows a fork."""
+        self.limits, self.words, self.forks = limits, words, forks
         self._process: Any = None
         self._is_busy = False
 
@@ -69,7 +84,7 @@ class Worker:
                 return self._called(on_progress, (function, arguments, options, lost))  # type: ignore[no-any-return]
             except _Ended as ended:
                 if ended.file is None or ended.file in lost:
-                    raise StoreError(f"the process that lands the delivery ended ({ended}); nothing is lost: run it again") from None
+                    raise StoreError(f"the process that did it ended ({ended}); nothing is lost: run it again") from None
                 lost[ended.file] = ended.about
 
     def _called(self, on_progress: Callable[[str, int, int], None] | None, call: tuple[Any, ...]) -> Any:
@@ -82,6 +97,7 @@ class Worker:
         self._is_busy = True
         while True:
             if file is not None and (fault := self._excess(time.monotonic() - began, held)):
+                self._is_busy = False  # it would go on for the time that it has to leave
                 self._end()
                 raise _Ended(file, {"fault": fault, "is_outside": True})
             if not self._pipe.poll(None if file is None else LOOK_SECONDS):
@@ -91,7 +107,7 @@ class Worker:
             except (EOFError, ConnectionResetError):
                 self._process.join()
                 code, self._process, self._is_busy = self._process.exitcode, None, False
-                raise _Ended(file, _fault(code, file)) from None
+                raise _Ended(file, self._fault(code, file)) from None
             match what:
                 case "progress" if on_progress is not None:
                     on_progress(*about)
@@ -106,15 +122,25 @@ class Worker:
     def _excess(self, seconds: float, held: int) -> str | None:
         """What a file takes too much of, and what to do."""
         if seconds > self.limits.seconds:
-            fault, limit = f"reading it takes longer than {self.limits.seconds:g} s", "seconds"
+            fault, limit = f"{self.words.doing} takes longer than {self.limits.seconds:g} s", "seconds"
         elif _resident(self._process.pid) - held > bytes_of(self.limits.memory):
-            fault, limit = f"reading it takes more than {self.limits.memory} of memory", "memory"
+            fault, limit = f"{self.words.doing} takes more than {self.limits.memory} of memory", "memory"
         else:
             return None
-        return f"{fault}; deliver it in parts, or raise `{limit}` of [deliveries] in drivetail.toml and ingest it again"
+        return f"{fault}; {self.words.exceeded.format(limit)}"
+
+    def _fault(self, code: int, file: str | None) -> dict[str, Any]:
+        """What the end of the process means for the file that it was reading."""
+        name = f"signal {-code}, {signal.strsignal(-code)}" if code < 0 else f"exit code {code}"
+        if file is None:
+            return {"fault": name}
+        ended = f"{self.words.doing} ended the process ({name})"
+        if code == -signal.SIGKILL:
+            return {"fault": f"{ended}; the machine is out of memory, or somebody stopped it", "may_pass": True}
+        return {"fault": f"{ended}; {self.words.ended}"}
 
     def _start(self) -> None:
-        context = multiprocessing.get_context("spawn" if _has_pool() else "fork")
+        context = multiprocessing.get_context("fork" if self.forks and not _has_pool() else "spawn")
         self._pipe, its = context.Pipe()
         mine = self._pipe if context.get_start_method() == "fork" else None
         self._process = context.Process(target=_work, args=(its, mine, os.getpid()), daemon=True)  # type: ignore[attr-defined]
@@ -132,16 +158,6 @@ class Worker:
             process.join()
             self._pipe.close()
         self._is_busy = False
-
-
-def _fault(code: int, file: str | None) -> dict[str, Any]:
-    """What the end of the process means for the file that it was reading."""
-    name = f"signal {-code}, {signal.strsignal(-code)}" if code < 0 else f"exit code {code}"
-    if file is None:
-        return {"fault": name}
-    if code == -signal.SIGKILL:  # by another: the system is out of memory, or somebody stopped it
-        return {"fault": f"reading it ended the process ({name}); give the machine memory, or deliver it in parts", "may_pass": True}
-    return {"fault": f"reading it ended the process ({name}); it is damaged or made to do that: have it written again, or as CSV"}
 
 
 def _has_pool() -> bool:

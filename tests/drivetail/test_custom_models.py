@@ -119,6 +119,7 @@ def test_a_reference_to_a_missing_model_stops_only_custom_models(copied: Warehou
     assert count(copied, "marts.dim_drives")
 
 
+@pytest.mark.usefixtures("worker")
 def test_a_model_beyond_its_limits_stops_no_other(copied: Warehouse, custom: Path) -> None:
     copied.settings.write_text('[custom]\nseconds = 2\nmemory = "100MB"\n')
     crossed = "from range(10000000) as a (x), range(10000000) as b (y) where x <> y"
@@ -127,10 +128,15 @@ def test_a_model_beyond_its_limits_stops_no_other(copied: Warehouse, custom: Pat
     (custom / "large.sql").write_text(f"{table} select list(x order by hash(x)) as n from range(100000000) as a (x)")
     (custom / "tested.sql").write_text(f"select * {crossed}")
     (custom / "tested.yml").write_text("models: [{name: tested, columns: [{name: x, data_tests: [unique]}]}]")
+    # each level takes DuckDB's parser twice as long, and no interrupt reaches it; the sibling is of joins
+    (custom / "nested.sql").write_text("(with a as (" * 40)
+    (custom / "joined.sql").write_text("select 1 as x from " + "(" * 3000 + "range(1) as a" + " join range(1) as b on true)" * 3000)
     (custom / "well.sql").write_text("select 1 as x")
     said = built(copied)
     assert f"{custom}/endless.sql: custom model endless is not published: it takes longer than 2 s" in said
     assert f"{custom}/large.sql: custom model large is not published" in said
+    assert f"{custom}/nested.sql: custom model nested is not published" in said
+    assert f"{custom}/joined.sql: custom model joined is not published" in said
     assert f"{custom}/tested.yml: test unique_tested_x failed: it takes longer than 2 s" in said
     assert count(copied, "marts.dim_drives").startswith("n") and count(copied, "custom.well").split() == ["n", "1"]
     copied.settings.write_text('[custom]\nseconds = "long"\n')

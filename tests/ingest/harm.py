@@ -18,8 +18,8 @@ HARM: dict[str, tuple[Callable[[], object], str]] = {
     "faults": (lambda: ctypes.string_at(8), "signal 11, Segmentation fault"),
     "leaves": (lambda: os._exit(3), "exit code 3"),
     "is-killed": (lambda: os.kill(os.getpid(), signal.SIGKILL), "signal 9, Killed"),
-    "loops": (lambda: endless(lambda: None), "longer than 1.5 s"),
-    "waits": (lambda: time.sleep(600), "longer than 1.5 s"),
+    "loops": (lambda: endless(lambda: None), "longer than 4 s"),
+    "waits": (lambda: time.sleep(600), "longer than 4 s"),
     "eats": (lambda: endless(lambda held=[]: held.append(bytearray(os.urandom(1) * (8 << 20)))), "more than 300MB of memory"),
 }
 """What a file whose name begins so does, once it is opened, and how its line says so."""

@@ -27,10 +27,7 @@ from tests.ingest.conftest import HOURS_HEADER, csv_text
 from tests.ingest.harm import HARM, harm
 from tests.ingest.test_malformed import encrypted_parquet
 
-CALL = Worker.call
-"""Before the tests' own takes its place (conftest.py)."""
-
-SETTINGS = '[deliveries]\nseconds = 1.5\nmemory = "300MB"\n'
+SETTINGS = '[deliveries]\nseconds = 4\nmemory = "300MB"\n'
 
 
 def hours(number: int) -> str:
@@ -118,6 +115,7 @@ def test_parquet_that_ends_or_fills_the_process_is_an_outcome(tmp_path: Path, wa
     table = pa.table(dict.fromkeys(HOURS_HEADER.split(","), texts))
     pq.write_table(table, tmp_path / "in" / "drive_hours_long.parquet", compression="zstd")
     (tmp_path / "in" / "drive_hours.csv").write_text(hours(1))
+    (warehouse / "drivetail.toml").write_text('[deliveries]\nmemory = "300MB"\n')
     code, said = run("ingest", "bundle", tmp_path / "in", "-w", warehouse)
     assert code == 1 and "drive_hours.parquet: reading it ended the process (signal 6, Aborted)" in said
     assert "drive_hours_long.parquet: reading it takes more than 300MB of memory" in said
@@ -153,7 +151,7 @@ def test_an_inbox_lands_the_others_and_tries_again_what_may_pass(tmp_path: Path,
             os.utime(path, (time.time() - 3600,) * 2)
     code, said = run("inbox", "--land", "-w", warehouse)
     assert code == 1 and landed(warehouse) == {"d3"}
-    assert "signal 6, Aborted" in said and "longer than 1.5 s" in said
+    assert "signal 6, Aborted" in said and "longer than 4 s" in said
     assert "signal 9, Killed" in said and "it is tried again" in said
     code, said = run("inbox", "--land", "-w", warehouse)
     assert code == 1 and "is-killed" in said and "aborts" not in said and "loops" not in said
@@ -224,19 +222,20 @@ def refuses(*, on_progress: Callable[[str, int, int], None], watch: Watch) -> No
     raise StoreError("no room")
 
 
+@pytest.mark.usefixtures("worker")
 def test_a_worker_of_a_process_with_threads_is_a_new_one() -> None:
     refused: Any = None
     pl.DataFrame({"a": [1]}).lazy().select(pl.col("a").sort()).collect()
     seen: list[tuple[str, int, int]] = []
     with Worker(Limits(60.0, "1GB")) as worker:
-        lost = CALL(worker, opens, ["fine", "aborts", "leaves", "good"], "", on_progress=lambda *each: seen.append(each))
+        lost = worker.call(opens, ["fine", "aborts", "leaves", "good"], "", on_progress=lambda *each: seen.append(each))
         assert list(lost) == ["aborts", "leaves"] and all("reading it ended the process" in fault for fault in lost.values())
         assert ("read", 1, 1) in seen
         try:
-            CALL(worker, refuses)
+            worker.call(refuses)
         except StoreError as error:
             refused = error
         assert str(refused) == "no room" and "refuses" in str(refused.__cause__)
-        with pytest.raises(StoreError, match=r"the process that lands the delivery ended \(signal 6, Aborted\)"):
-            CALL(worker, opens, ["fine"], "aborts")
-        assert CALL(worker, opens, ["fine"], "") == {}
+        with pytest.raises(StoreError, match=r"the process that did it ended \(signal 6, Aborted\)"):
+            worker.call(opens, ["fine"], "aborts")
+        assert worker.call(opens, ["fine"], "") == {}
