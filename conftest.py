@@ -31,7 +31,7 @@ def worker(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def no_worker() -> Iterator[None]:
-    """What a worker would do is done in this process, of which tests change parts; commands that are started have workers."""
+    """The work of a worker is done in this process, of which tests change parts; commands that are started have workers."""
 
     def call(self: Worker, function: Any, *arguments: Any, **options: Any) -> Any:
         return function(*arguments, **options)

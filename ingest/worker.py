@@ -34,7 +34,7 @@ _DIE_WITH_PARENT = 1
 
 
 class Words(NamedTuple):
-    """What is done with a file, and what to do where that ended the process, or exceeded a limit of the settings."""
+    """The words for what is done with a file, and for what to do where that ended the process, or exceeded a limit of the settings."""
 
     doing: str
     ended: str
@@ -120,7 +120,7 @@ class Worker:
                     return about[0]
 
     def _excess(self, seconds: float, held: int) -> str | None:
-        """What a file takes too much of, and what to do."""
+        """The limit that a file exceeds, and what to do."""
         if seconds > self.limits.seconds:
             fault, limit = f"{self.words.doing} takes longer than {self.limits.seconds:g} s", "seconds"
         elif _resident(self._process.pid) - held > bytes_of(self.limits.memory):
@@ -130,7 +130,7 @@ class Worker:
         return f"{fault}; {self.words.exceeded.format(limit)}"
 
     def _fault(self, code: int, file: str | None) -> dict[str, Any]:
-        """What the end of the process means for the file that it was reading."""
+        """The outcome of the file that a process was reading when it ended."""
         name = f"signal {-code}, {signal.strsignal(-code)}" if code < 0 else f"exit code {code}"
         if file is None:
             return {"fault": name}

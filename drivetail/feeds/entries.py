@@ -176,7 +176,7 @@ def decided(warehouse: Warehouse) -> set[int]:
 
 
 def known_entries(warehouse: Warehouse) -> Known:
-    """What is written down about entries."""
+    """The last line about each entry."""
     known: dict[tuple[str, str], Record] = {}
     for record in outcomes(warehouse):
         key = (record["path"], record["signature"])
@@ -186,6 +186,6 @@ def known_entries(warehouse: Warehouse) -> Known:
 
 
 def ended(known: Known, path: str | Path, signature: str) -> Record | None:
-    """What became of an entry; null while it is new, or was only begun."""
+    """The outcome of an entry; null while it is new, or was only begun."""
     record = known.get((str(path), signature))
     return None if record is None or record["outcome"] == BEGUN else record

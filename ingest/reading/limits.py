@@ -46,7 +46,7 @@ def memory_limit_bytes() -> int:
 
 
 def bytes_of(memory: str) -> int:
-    """An amount of memory in bytes; 0 where it is none."""
+    """An amount of memory in bytes; 0 where it is not one."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", memory.lower())
     return int(float(found[1]) * _UNITS[found[2]]) if found and found[2] in _UNITS else 0
 

@@ -22,7 +22,7 @@ HARM: dict[str, tuple[Callable[[], object], str]] = {
     "waits": (lambda: time.sleep(600), "longer than 4 s"),
     "eats": (lambda: endless(lambda held=[]: held.append(bytearray(os.urandom(1) * (8 << 20)))), "more than 300MB of memory"),
 }
-"""What a file whose name begins so does, once it is opened, and how its line says so."""
+"""The harm of a file whose name begins so, done once it is opened, and how its line says so."""
 
 
 def endless(step: Callable[[], object]) -> None:

@@ -138,7 +138,7 @@ def test_files_that_a_source_combines_are_read_apart_as_well(tmp_path: Path, war
 
 
 def test_an_inbox_lands_the_others_and_tries_again_what_may_pass(tmp_path: Path, warehouse: Path) -> None:
-    """What the system killed is new again; what aborts, or exceeds a limit, waits for somebody."""
+    """An entry that the system killed is new again; one that aborts, or exceeds a limit, waits for somebody."""
     inbox = tmp_path / "inbox"
     inbox.mkdir()
     (warehouse / "drivetail.toml").write_text(f'{SETTINGS}[[inboxes]]\nname = "f"\nsource = "bundle"\nfolder = "{inbox}"\n')
