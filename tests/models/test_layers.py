@@ -129,7 +129,7 @@ def test_the_fleet_reads_nothing_of_a_project_and_no_project_of_another() -> Non
         assert project.READS_FLEET or not [node.name for node in own if any(re.search(rf"\b{each}\.", node.sql) for each in fleet)]
 
 
-def test_relations_and_values_that_a_project_takes_from_the_fleet_are_there() -> None:
+def test_relations_and_values_of_the_fleet_that_a_project_states_are_there() -> None:
     for project in projects():
         if project.READS_FLEET:
             assert set(models_of(project=project.FOLDER).sources) <= models_of().by_relation.keys()
