@@ -28,7 +28,7 @@ from ingest.reading.overlap import behind, each_once, take_back
 from ingest.reading.parse import HOUR_US, completed
 from ingest.reading.readers import SHOWN_VALUE_CHARS, text_blocks, whole
 from ingest.reading.resolution import HOUR_SECONDS, as_samples, seconds_of
-from ingest.reading.spans import GAP, cut_records, with_spans
+from ingest.reading.spans import GAP, before_end, cut_records, with_spans
 from ingest.reading.text import one_line, utf8
 
 if TYPE_CHECKING:
@@ -168,8 +168,8 @@ def with_paths(intervals: pl.DataFrame) -> pl.DataFrame:
 def damaged_looks(intervals: pl.DataFrame, rejected: pl.DataFrame) -> pl.DataFrame:
     """Looks at a host (LOOK) next to a row of the file that was turned away: it may be of any device of theirs."""
     rows, looks = rejected.select(pl.col("row").alias("row_no")).sort("row_no"), intervals.select(*LOOK, "row_no").sort("row_no")
-    sides = [rows.join_asof(looks, on="row_no", strategy=side).select(*LOOK) for side in ("backward", "forward")]
-    return pl.concat(sides).drop_nulls().unique()
+    sides = [rows.join_asof(looks, on="row_no"), rows.join_asof(looks, on="row_no", strategy="forward")]
+    return pl.concat(sides).select(*LOOK).drop_nulls().unique()
 
 
 def with_arrivals(intervals: pl.DataFrame, damaged: pl.DataFrame) -> pl.DataFrame:
@@ -249,7 +249,8 @@ def cuts_of(spans: pl.DataFrame, restarted: pl.DataFrame) -> pl.DataFrame:
     place = ["host", "device"]
     spans = spans.with_columns(pl.col("ends_us").shift(1).over(place).alias("before_us"))
     missing = pl.col("begins_us") - pl.col("before_us")
-    late = pl.col("begins_us") + (pl.col("ends_us") - pl.col("begins_us")) * pl.col("is_long")
+    length = pl.col("ends_us") - pl.col("begins_us")
+    late = pl.when("is_long").then(before_end(pl.col("ends_us"), length)).otherwise(before_end(pl.col("begins_us"), missing))
     gaps = spans.filter(pl.col("is_long") | (missing > GAP * pl.col("seconds") * 1_000_000).fill_null(False))
     # the name passed between two looks, and one may have been within the gap: both of its ends are told, the first in a record below row 0
     early = pl.when("is_long").then("begins_us").otherwise("before_us")

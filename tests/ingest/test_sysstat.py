@@ -254,7 +254,7 @@ def test_a_restart_cuts_and_its_devices_have_to_be_seen_again(tool: str, warehou
     assert warehouse.rows("drives", "valid_from") == [(H,)]
 
 
-@pytest.mark.parametrize(("missing", "cut"), [((30,), []), ((30, 40), []), ((20, 30, 40), [H + timedelta(minutes=n) for n in (10, 40)])])
+@pytest.mark.parametrize(("missing", "cut"), [((30,), []), ((30, 40), []), ((20, 30, 40), [H + timedelta(minutes=n) for n in (10, 35)])])
 def test_missing_intervals_cut_and_a_long_gap_is_a_cut_of_the_name(
     missing: tuple[int, ...], cut: list[datetime], warehouse: Warehouse
 ) -> None:
