@@ -68,6 +68,9 @@ def literal(value: datetime) -> str:
     return f"timestamp '{value:%Y-%m-%d %H:%M:%S}'"
 
 
+SLOW = {"acute": "slow", "chronic": "a little slow for weeks", "together": "drives slow together", "whole_group": "slow as a whole"}
+"""How an alert's subject is slow, by its reason."""
+
 SEARCH = "search for a part of its name"
 
 
@@ -94,16 +97,16 @@ def found_rows(published: Published, sql: str, otherwise: str) -> list[Row]:
     return found
 
 
-def span_of(published: Published, query: Query) -> Row:
+def span_of(published: Published, query: Query, last: datetime | None = None) -> Row:
     """The hours that a page shows, and its form and links to choose others: those of its address, else the last week of the data.
 
-    Raises: QueryError for no time.
+    last: last hour of what it is about, where it may have gone. Raises: QueryError for no time.
     """
 
     def to(start: datetime, end: datetime) -> str:
         return address("", **{**dict(query), "since": f"{start:%Y-%m-%dT%H:%M}", "until": f"{end:%Y-%m-%dT%H:%M}"})
 
-    week, end = timedelta(weeks=1), (published.last_hour_utc or published.published_at) + timedelta(hours=1)
+    week, end = timedelta(weeks=1), (last or published.last_hour_utc or published.published_at) + timedelta(hours=1)
     try:
         until = utc(query["until"]) if query.get("until") else end
         since = utc(query["since"]) if query.get("since") else until - week
@@ -152,7 +155,7 @@ def drive(published: Published, query: Query) -> Page:
     with published.cursor() as cursor:
         known = known_drive(cursor, query.get("id", ""), SEARCH)
     id, host, enclosure, group = (known[name] for name in ("drive_id", "host", "enclosure", "current_raid_group_id"))
-    this, span = quoted(id), span_of(published, query)
+    this, span = quoted(id), span_of(published, query, known["last_hour_utc"])
     groups = published.rows(f"select * from marts.dim_raid_groups where raid_group_id = {quoted(group or '')}")
     called = groups[0]["name"] if groups else group
     todo = published.rows(f"select * from marts.drive_actions where drive_id = {this}")
@@ -293,7 +296,7 @@ def alert(published: Published, query: Query) -> Page:
     which = f"drives.drive_id in ({texts(drives)})" if drives else f"drives.current_raid_group_id = {quoted(group)}"
     words = {**span_words(since, until), "hours": which, "drives": which, "groups": f"({quoted(group)})"}
     answer = open_alerts(published, lambda alert: alert.alert_id == known["alert_id"])
-    title = f"{known['subject_type'].replace('_', ' ').capitalize()} {subject}: {known['reason'].replace('_', ' ')}"
+    title = f"{known['subject_type'].replace('_', ' ').capitalize()} {subject}: {SLOW[known['reason']]}"
     return Page(title, blocks_of(published, "alert", words), under=state, answer=answer, facts=facts)
 
 

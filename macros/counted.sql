@@ -1,8 +1,8 @@
 {#- Rows that meet a condition (count). -#}
 {% macro counted(condition) %}cast(count(case when {{ condition }} then 1 end) as bigint){% endmacro %}
 
-{#- Hours of the day that meet a condition, as a set (hour_bit): a drive has one row in an hour, so the sum of the bits is the set. -#}
-{% macro counted_hours(condition) %}cast(sum(case when {{ condition }} then {{ hour_bit('hour_utc') }} else 0 end) as bigint){% endmacro %}
+{#- Hours of the day that meet a condition, as a set (hour_bit): a drive has one row in an hour, so each bit comes once. -#}
+{% macro counted_hours(condition) %}bit_or(case when {{ condition }} then {{ hour_bit('hour_utc') }} else cast(0 as bigint) end){% endmacro %}
 
 {#- Number of hours in a set of them. -#}
 {% macro hour_count(hours) %}cast(bit_count({{ hours }}) as bigint){% endmacro %}

@@ -218,6 +218,14 @@ def test_a_drive_that_is_not_judged_says_so_on_its_page_too(client: httpx.Client
         assert f"Not judged, {said.partition('not judged, ')[2]}:" in client.get(f"/drive?id={drive}").text
 
 
+def test_the_page_of_a_drive_that_left_draws_its_last_week(console: Served, client: httpx.Client):
+    gone = "marts.dim_drives where left_at < (select last_hour_utc - interval 8 day from marts.publication)"
+    left = value(console.warehouse, f"select drive_id from {gone} and last_hour_utc is not null order by drive_id limit 1")
+    page = client.get(f"/drive?id={left}").text
+    assert "Its hours against its peers" in page and "Nothing to draw" not in page
+    assert "Nothing to draw" in client.get(f"/drive?id={left}&since=2001-01-01&until=2001-01-02").text
+
+
 def test_long_names_of_places_are_not_cut_off_or_repeated(console: Served, client: httpx.Client):
     left = value(console.warehouse, "select strftime(left_at, '%Y-%m-%d') from marts.dim_drives where left_at is not null limit 1")
     assert f'<span class="under">until {left}, ' in client.get("/decisions").text

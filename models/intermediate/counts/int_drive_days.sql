@@ -15,7 +15,6 @@ with drive_days as (
         coalesce(max(case when is_group_guessed then hour_utc end) = max(hour_utc), false) as is_group_guessed,
         -- also hours outside the population: events ask where they were. Those have no slowdown of any sort and count nowhere else
         {{ counted_hours('true') }} as reported_in,
-        count(*) as reported_hours,
         {{ counted_hours('is_in_population') }} as in_population_in,
         {{ counted_hours('slowdown is not null') }} as slowdown_in,
         {{ counted_hours('is_slow') }} as slow_in,
@@ -30,9 +29,6 @@ with drive_days as (
         {{ counted_hours("is_in_population and why_not_judged = '" ~ reason ~ "'") }} as {{ reason }}_in,
 {%- endfor %}
         {{ counted_hours('slowdown is not null and coalesce(read_slowdown, write_slowdown) is null') }} as undirected_in,
-        {{ counted('slowdown is not null') }} as slowdown_hours,
-        {{ counted('is_slow') }} as slow_hours,
-        {{ counted('is_mild') }} as mild_hours,
         max(slow_at) as slow_at,
 {%- for edge in var('slowdown_edges') %}
         {{ counted('slowdown >= ' ~ edge) }} as slowdown_hours_{{ edge_name(edge) }},
@@ -66,6 +62,10 @@ followed as (
 
 select
     *,
+    {{ hour_count('reported_in') }} as reported_hours,
+    {{ hour_count('slowdown_in') }} as slowdown_hours,
+    {{ hour_count('slow_in') }} as slow_hours,
+    {{ hour_count('mild_in') }} as mild_hours,
     -- an interval starts at every slow hour that does not follow another
     {{ hour_count('slow_in & ~after_slow_in') }} as interval_count,
     {{ hour_count('slowdown_in & after_slowdown_in & ~slow_in & ~after_slow_in') }} as normal_hours,

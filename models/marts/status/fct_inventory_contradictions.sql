@@ -12,27 +12,32 @@ with moved as (
         and segments.raid_group_id <> days.raid_group_id
         and segments.from_hour_utc < cast(days.day_utc as timestamp) + interval 24 hour
         and segments.to_hour_utc > cast(days.day_utc as timestamp)
+),
+
+-- distinct, so that engines look for the drives' own groups among these hours, not among all
+differing as (
+    select distinct drive_hours.drive_id, drive_hours.raid_group_id, drive_hours.hour_utc, segments.raid_group_id as inventory_raid_group_id
+    from {{ ref('int_drive_hours') }} as drive_hours
+    inner join moved on drive_hours.drive_id = moved.drive_id
+    inner join {{ ref('fct_status_window') }} as status_window on drive_hours.hour_utc >= status_window.first_hour_utc
+    inner join {{ ref('int_drives__segments') }} as segments
+        on drive_hours.drive_id = segments.drive_id
+        and segments.is_believed
+        and segments.from_hour_utc <= drive_hours.hour_utc
+        and segments.to_hour_utc > drive_hours.hour_utc
+        and segments.raid_group_id <> drive_hours.raid_group_id
 )
 
 select
-    drive_hours.drive_id, drive_hours.raid_group_id,
-    segments.raid_group_id as inventory_raid_group_id,
+    differing.drive_id, differing.raid_group_id, differing.inventory_raid_group_id,
     count(*) as hours,
-    min(drive_hours.hour_utc) as first_hour_utc,
-    max(drive_hours.hour_utc) as last_hour_utc
-from {{ ref('int_drive_hours') }} as drive_hours
-inner join moved on drive_hours.drive_id = moved.drive_id
-inner join {{ ref('fct_status_window') }} as status_window on drive_hours.hour_utc >= status_window.first_hour_utc
-inner join {{ ref('int_drives__segments') }} as segments
-    on drive_hours.drive_id = segments.drive_id
-    and segments.is_believed
-    and segments.from_hour_utc <= drive_hours.hour_utc
-    and segments.to_hour_utc > drive_hours.hour_utc
-    and segments.raid_group_id <> drive_hours.raid_group_id
+    min(differing.hour_utc) as first_hour_utc,
+    max(differing.hour_utc) as last_hour_utc
+from differing
 left join {{ ref('int_drives__segments') }} as own
-    on drive_hours.drive_id = own.drive_id
-    and drive_hours.raid_group_id = own.raid_group_id
-    and own.from_hour_utc <= drive_hours.hour_utc
-    and own.to_hour_utc > drive_hours.hour_utc
+    on differing.drive_id = own.drive_id
+    and differing.raid_group_id = own.raid_group_id
+    and own.from_hour_utc <= differing.hour_utc
+    and own.to_hour_utc > differing.hour_utc
 where own.drive_id is null
-group by drive_hours.drive_id, drive_hours.raid_group_id, segments.raid_group_id
+group by differing.drive_id, differing.raid_group_id, differing.inventory_raid_group_id
