@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ingest.worker import Worker
 from tests.needs import missing, require
 
 LONGEST = ("spark", "lab", "proof", "report", "console", "models", "safety", "drivetail")
@@ -17,6 +18,27 @@ LONGEST = ("spark", "lab", "proof", "report", "console", "models", "safety", "dr
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Long tests first, all else as it was collected."""
     items.sort(key=lambda item: next((place for place, folder in enumerate(LONGEST) if folder in item.path.parts), len(LONGEST)))
+
+
+CALL = Worker.call
+
+
+@pytest.fixture
+def worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers are processes of their own, as they are in a command."""
+    monkeypatch.setattr(Worker, "call", CALL)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_worker() -> Iterator[None]:
+    """The work of a worker is done in this process, of which tests change parts; commands that are started have workers."""
+
+    def call(self: Worker, function: Any, *arguments: Any, **options: Any) -> Any:
+        return function(*arguments, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Worker, "call", call)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -79,7 +79,7 @@ def drivetail_hourly() -> None:
         def discover(data_interval_end: Any = None) -> list[list[dict[str, str]]]:
             from airflow.sdk import get_current_context
 
-            from drivetail.feeds.inbox import arrived, deal
+            from drivetail.feeds.entries import arrived, deal
             from drivetail.feeds.pulls import due
             from engine.build import built
 

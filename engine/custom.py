@@ -12,10 +12,9 @@ import json
 import os
 import re
 import shutil
-import threading
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Collection
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +23,14 @@ import duckdb
 from engine.errors import ModelError
 from engine.execute import Executor, configure
 from engine.nodes import CUSTOM, Models, Node, Test
-from engine.thresholds import MEMORY, Limits, ThresholdError, read_settings
+from engine.thresholds import ThresholdError, limits_of
 from engine.warehouse import PROJECT, Warehouse, quoted
+from ingest import StoreError, Worker
 from ingest.raw.durable import replace_file
+from ingest.reading.files import Watch
+from ingest.worker import Words
 
+WORDS = Words("it", "write it in another way", "make it quicker, or raise `{}` of [custom] in drivetail.toml")
 TODO = "correct or remove it, then run `drivetail build`"
 
 
@@ -79,39 +82,21 @@ def build_custom(warehouse: Warehouse, models: Models, publication: Path, own: d
     raises nothing. own: the warehouse's thresholds.
     """
     made = CustomModels(custom_digest())
-    draft = warehouse.custom_database.with_suffix(".begun")
-    for leftover in draft.parent.glob(f"{draft.name}*"):
-        leftover.unlink()
     if made.digest:
         warehouse.note("custom")
         try:
-            limits = _limits(warehouse)
+            limits = limits_of(warehouse, "custom")
             nodes, tests = _compiled(warehouse, models, made.digest, own)
-            with duckdb.connect(str(draft)) as connection:
-                configure(connection)
-                connection.execute(f"set memory_limit = {quoted(limits.memory)}")
-                connection.execute(f"attach {quoted(publication)} as publication (read_only); create schema custom")
-                _build(Executor(warehouse, models, connection, own), nodes, tests, made, limits.seconds)
-            os.replace(draft, warehouse.custom_database)
-        except (ModelError, duckdb.Error) as error:
+            # nothing but its end stops DuckDB while it parses, and one value may take any memory
+            with Worker(replace(limits, memory=f"{2 * int(limits.memory[:-2])}{limits.memory[-2:]}"), WORDS, forks=False) as worker:
+                made.built, made.failures = worker.call(_build, warehouse, models, publication, own, nodes, tests, limits.memory)
+            os.replace(_draft(warehouse), warehouse.custom_database)
+        except (ModelError, StoreError, ThresholdError, duckdb.Error) as error:
             made.built.clear()
             made.failures.append(f"{_with_paths(str(error))}; no custom model is published; {TODO}")
     for failure in made.failures:
         warehouse.note("custom", failure=failure)
     return made
-
-
-def _limits(warehouse: Warehouse) -> Limits:
-    """Raises: ModelError where the settings have none that can be used."""
-    try:
-        limits = Limits(**read_settings(warehouse).get("custom", {}))
-        if limits.seconds > 0 and re.fullmatch(MEMORY, limits.memory):
-            return limits
-    except FileNotFoundError:
-        return Limits()
-    except (TypeError, ThresholdError):
-        pass
-    raise ModelError(f'{warehouse.settings}: custom: give seconds and memory, such as seconds = 30 and memory = "1GB"')
 
 
 def _compiled(warehouse: Warehouse, models: Models, digest: str, own: dict[str, Any]) -> tuple[list[Node], list[Test]]:
@@ -147,38 +132,70 @@ def _with_hooks(manifest: Any) -> list[str]:
     return [node.alias for node in own if node.config.pre_hook or node.config.post_hook]
 
 
-def _build(executor: Executor, nodes: list[Node], tests: list[Test], made: CustomModels, seconds: float) -> None:
+def _draft(warehouse: Warehouse) -> Path:
+    """Where the database of custom models is made."""
+    return warehouse.custom_database.with_suffix(".begun")
+
+
+def _build(
+    warehouse: Warehouse,
+    models: Models,
+    publication: Path,
+    own: dict[str, Any],
+    nodes: list[Node],
+    tests: list[Test],
+    memory: str,
+    on_progress: object = None,
+    watch: Watch | None = None,
+) -> tuple[list[Node], list[str]]:
+    """Make the models and run their tests, in a worker. Returns: those that were made, and a sentence on each failure."""
+    draft = _draft(warehouse)
+    for leftover in draft.parent.glob(f"{draft.name}*"):
+        leftover.unlink()
+    with duckdb.connect(str(draft)) as connection:
+        configure(connection)
+        # a worker has no main file, which DuckDB takes for a person who likes to see progress
+        connection.execute(f"set memory_limit = {quoted(memory)}; set enable_progress_bar = false")
+        connection.execute(f"attach {quoted(publication)} as publication (read_only); create schema custom")
+        return _made(Executor(warehouse, models, connection, own), nodes, tests, watch or Watch())
+
+
+def _made(executor: Executor, nodes: list[Node], tests: list[Test], watch: Watch) -> tuple[list[Node], list[str]]:
+    built: list[Node] = []
+    failures: list[str] = []
     left_out: set[str] = set()
     names = {node.relation for node in nodes}
     for node in nodes:
         path = custom_folder() / Path(node.path).relative_to(CUSTOM)
-        why = None
-        if left_out & set(node.parents):
-            why = "skipped, because what it reads failed"
-        elif (why := _fault(node)) is None:
-            try:
-                with _within(seconds, executor.connection):
-                    _show(executor.connection, set(node.parents) - names)
-                    executor.make([node])
-            except (ModelError, duckdb.Error) as error:
-                why = _with_paths(str(error))
+        why: str | None = "skipped, because what it reads failed"
+        if not left_out & set(node.parents):
+            why = _failure(watch, executor, node.relation, set(node.parents) - names, partial(_make, executor, node))
         if why is not None:
             left_out.add(node.relation)
-            made.failures.append(f"{path}: custom model {node.name} is not published: {why}; {TODO}")
+            failures.append(f"{path}: custom model {node.name} is not published: {why}; {TODO}")
             continue
-        made.built.append(node)
+        built.append(node)
         for test in tests:
             read = names & set(test.nodes)
-            if node.relation in read and read <= {each.relation for each in made.built}:
-                try:
-                    with _within(seconds, executor.connection):
-                        _show(executor.connection, set(test.nodes) - names)
-                        executor.run_test(test)
-                except (ModelError, duckdb.Error) as error:
-                    why = _with_paths(str(error))
-                    stated = custom_folder() / Path(test.path).relative_to(CUSTOM)
-                    made.failures.append(f"{stated}: test {test.name} failed: {why}; {TODO}")
-                    left_out.add(node.relation)
+            is_due = node.relation in read and read <= {each.relation for each in built}
+            if is_due and (why := _failure(watch, executor, test.name, set(test.nodes) - names, partial(executor.run_test, test))):
+                stated = custom_folder() / Path(test.path).relative_to(CUSTOM)
+                failures.append(f"{stated}: test {test.name} failed: {why}; {TODO}")
+                left_out.add(node.relation)
+    return built, failures
+
+
+def _failure(watch: Watch, executor: Executor, name: str, reads: Collection[str], does: Callable[[], None]) -> str | None:
+    """Why a model or a test of a name failed, or ended the process before; null where it did not. reads: what of the publication."""
+    if name in watch.lost:
+        return str(watch.lost[name]["fault"])
+    try:
+        with watch.over(name):
+            _show(executor.connection, reads)
+            does()
+    except (ModelError, duckdb.Error) as error:
+        return _with_paths(str(error))
+    return None
 
 
 def _show(connection: duckdb.DuckDBPyConnection, relations: Collection[str]) -> None:
@@ -189,6 +206,12 @@ def _show(connection: duckdb.DuckDBPyConnection, relations: Collection[str]) -> 
             connection.execute(f"create or replace view {relation} as from publication.{relation}")
         except duckdb.CatalogException as error:
             raise ModelError(f"it reads {relation}, which no publication has; read what `drivetail sql` shows") from error
+
+
+def _make(executor: Executor, node: Node) -> None:
+    if why := _fault(node):
+        raise ModelError(why)
+    executor.make([node])
 
 
 def _fault(node: Node) -> str | None:
@@ -203,32 +226,6 @@ def _fault(node: Node) -> str | None:
         return None
     kinds = [each.type.name.lower().replace("_", " ") for each in statements]
     return None if kinds == ["select"] else f"a model is one select; this is {', '.join(kinds) or 'nothing'}"
-
-
-@contextmanager
-def _within(seconds: float, connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-    """Interrupt what runs after some seconds. Raises: ModelError that says so."""
-    ended, is_late = threading.Event(), threading.Event()
-
-    def interrupt() -> None:
-        if not ended.wait(seconds):
-            is_late.set()
-        while not ended.wait(0.1):  # an interrupt between two statements is lost
-            connection.interrupt()
-
-    watch = threading.Thread(target=interrupt)
-    watch.start()
-    try:
-        yield
-    except (ModelError, duckdb.Error) as error:
-        if not is_late.is_set():
-            raise
-        raise ModelError(
-            f"it takes longer than {seconds:g} s; make it quicker, or raise `seconds` of [custom] in drivetail.toml"
-        ) from error
-    finally:
-        ended.set()
-        watch.join()
 
 
 def _with_paths(message: str) -> str:

@@ -6,8 +6,9 @@ Only those of `settable` in dbt_project.yml can be set. A change of one that sto
 
 from __future__ import annotations
 
+import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import yaml
 
 from engine.warehouse import PROJECT, Warehouse
+from ingest.reading.limits import Limits
 
 KINDS = ("disk", "ssd", "nvme", "unknown")
 """Kinds that may have thresholds of their own."""
@@ -43,12 +45,21 @@ MEMORY = r"\d{1,6}(MB|GB)"
 """An amount of memory as the settings have it."""
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Limits of each custom model, and of each of its tests: `[custom]` of the settings."""
+LIMITS = {"custom": Limits(30.0, "1GB"), "deliveries": Limits(900.0, "8GB")}
+"""Limits of each custom model and each of its tests, and of each delivered file, where the settings have no section that says others."""
 
-    seconds: float = 30.0
-    memory: str = "1GB"
+
+def limits_of(warehouse: Warehouse, section: str) -> Limits:
+    """The limits of a section of LIMITS. Raises: ThresholdError where the settings have none that can be used."""
+    try:
+        limits = replace(LIMITS[section], **read_settings(warehouse).get(section, {}))
+        if limits.seconds > 0 and re.fullmatch(MEMORY, limits.memory):
+            return limits
+    except FileNotFoundError:
+        return LIMITS[section]
+    except TypeError:
+        pass
+    raise ThresholdError(f'{warehouse.settings}: {section}: give seconds and memory, such as seconds = 30 and memory = "1GB"')
 
 
 def own_thresholds(warehouse: Warehouse) -> dict[str, Any]:

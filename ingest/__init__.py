@@ -1,4 +1,4 @@
-"""Sources -> raw. `ingest()` is the one way in; `list_deliveries()` is how a reader finds what landed."""
+"""Sources -> raw. `ingest()` is the one way in, called in a `Worker`; `list_deliveries()` is how a reader finds what landed."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from ingest.raw.store import Delivery, drive_hour_files, list_deliveries, table_files
     from ingest.reading.files import FileResult
     from ingest.run import IngestSummary, calls_of, drop, drop_landed, ingest, release, release_landed
+    from ingest.worker import Worker
 
 # the lightest first; imported on first use: code that catches an error or lists deliveries does not wait for every source's parser
-_MODULES = ("contract.errors", "raw.store", "raw.quarantine", "reading.files", "raw.landing", "run")
+_MODULES = ("contract.errors", "raw.store", "raw.quarantine", "reading.files", "worker", "raw.landing", "run")
 
 __all__ = [
     "Delivery",
@@ -27,6 +28,7 @@ __all__ = [
     "IngestSummary",
     "ServerError",
     "StoreError",
+    "Worker",
     "calls_of",
     "drive_hour_files",
     "drop",

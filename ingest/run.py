@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -29,7 +29,7 @@ from ingest.raw.quarantine import DROPPED, RELEASED, GateReport, Held, decide, f
 from ingest.raw.staging import StagedDelivery, ingest_lock
 from ingest.raw.store import Delivery, drive_hour_files, list_deliveries, pruned_before
 from ingest.raw.trouble import explained
-from ingest.reading.files import QUARANTINED, UNREADABLE, FileResult, SourceFile, find_files
+from ingest.reading.files import QUARANTINED, UNREADABLE, FileResult, SourceFile, Watch, find_files
 from ingest.reading.resolution import seconds_of
 from ingest.reading.text import file_name
 from ingest.sources import COLLECTED, COLLECTED_SOURCES, SELF_NAMED_SOURCES, SOURCES, land, module_of
@@ -96,6 +96,7 @@ def ingest(
     first: datetime | None = None,
     end: datetime | None = None,
     source_options: Mapping[str, Any] | None = None,
+    watch: Watch | None = None,
 ) -> IngestSummary:
     """Land deliveries of `source` in `warehouse/raw`; repeating a call changes nothing.
 
@@ -103,7 +104,8 @@ def ingest(
     kind: `disk` or `ssd`, for drives whose records do not say. min_coverage: 0..1, the share of an hour that must have
     been observed for it to count; null = 0.5. gate: looks at the delivery before it counts (`quality.Gate`); null = land
     whatever keeps the contract. on_progress: called with (phase, done, total). first, end: the hours [first, end), UTC, to pull
-    from a server. source_options: what else the source needs to know (the options of `ingest.sources`).
+    from a server. source_options: what else the source needs to know (the options of `ingest.sources`). watch: of the worker that this
+    runs in (ingest/worker.py), which survives what a file does to a process.
     Waits while another ingest runs. A file that cannot be read is no error: it has status `unreadable` in the summary.
     Raises: IngestError for an unknown source, option or path, or when no file belongs to the source; GateError when a
     delivery that the gate holds back cannot be kept; StoreError when raw cannot be written or read.
@@ -145,14 +147,14 @@ def ingest(
         pulled = module.fetch(urls, Path(warehouse), source_options, first, end, on_progress or (lambda phase, done, total: None))
 
     def find(unpack_to: Path) -> tuple[list[SourceFile], list[str]]:
-        files, notes = find_files(places, module.recognise, unpack_to, Path(warehouse))
+        files, notes = find_files(places, module.recognise, unpack_to, Path(warehouse), watch)
         files, notes = [*pulled[0], *files], [*pulled[1], *notes]
         if not files:
             raise IngestError(f"{', '.join(map(str, paths))}: no file of source {source!r} in it; expected {module.EXPECTED}")
         return files, notes
 
     with ingest_lock(Path(warehouse)):
-        summary = _land(Path(warehouse), find, options, gate, on_progress, is_release=False)
+        summary = _land(Path(warehouse), find, options, gate, on_progress, watch, is_release=False)
         if urls:
             module.forget(pulled[0])
     return summary
@@ -173,7 +175,16 @@ def calls_of(source: str, paths: Sequence[str | Path], source_options: Mapping[s
     return [(each, {name: given for name, given in source_options.items() if name in SOURCES[each].all_options}) for each in found]
 
 
-def release(warehouse: Path, number: int, *, by: str, note: str, gate: Gate | None, on_progress: Progress | None = None) -> IngestSummary:
+def release(
+    warehouse: Path,
+    number: int,
+    *,
+    by: str,
+    note: str,
+    gate: Gate | None,
+    on_progress: Progress | None = None,
+    watch: Watch | None = None,
+) -> IngestSummary:
     """Land a quarantined delivery after all and write down who says so and why; repeating it changes nothing.
 
     gate: one that looks at single rows only (`quality.Gate(..., is_rows_only=True)`).
@@ -191,7 +202,9 @@ def release(warehouse: Path, number: int, *, by: str, note: str, gate: Gate | No
             return IngestSummary(options["source"], None, [], notes=[said])
         files = held.source_files()
         released = {"number": number, "by": by, "note": note}
-        summary = _land(Path(warehouse), lambda _: (files, []), {**options, "released": released}, gate, on_progress, is_release=True)
+        summary = _land(
+            Path(warehouse), lambda _: (files, []), {**options, "released": released}, gate, on_progress, watch, is_release=True
+        )
         decide(held, RELEASED, by, note, delivery_seq=summary.delivery_seq)
         return summary
 
@@ -251,19 +264,28 @@ def _judged_against_it(warehouse: Path, delivery: Delivery) -> list[int]:
 
 
 def _land(
-    warehouse: Path, find: FindFiles, options: dict[str, Any], gate: Gate | None, on_progress: Progress | None, *, is_release: bool
+    warehouse: Path,
+    find: FindFiles,
+    options: dict[str, Any],
+    gate: Gate | None,
+    on_progress: Progress | None,
+    watch: Watch | None,
+    *,
+    is_release: bool,
 ) -> IngestSummary:
     """Read, judge and commit what `find` finds, or quarantine it. `options` go into the record of the delivery."""
     module = module_of(options["source"])
     progress = on_progress or (lambda phase, done, total: None)
+    watch = watch or Watch()
     started = time.monotonic()
     staged = StagedDelivery(warehouse, None if options["source"] in SELF_NAMED_SOURCES else options["source"])
     try:
-        files, notes = find(staged.scratch)
+        found, notes = find(staged.scratch)
+        files = [replace(file, **watch.lost.get(file.file, {})) for file in found]
         source, source_options = options["source"], options.get("source_options", {})
         held_back = partial(withheld, warehouse, source) if gate is not None and not is_release else None
         arrivals = Arrivals(files, source, staged.folders, source_options, SOURCES[source].identity, held_back, progress)
-        landing = Landing(source, staged, options["kind"], options["min_coverage"], arrivals, progress, source_options)
+        landing = Landing(source, staged, options["kind"], options["min_coverage"], arrivals, progress, source_options, watch)
         if gate is not None:
             landing.on_new = gate.prepare
         land(module, files, landing)

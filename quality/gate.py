@@ -45,17 +45,18 @@ class Gate:
         self.is_rows_only = is_rows_only
         self._suites: dict[str, list[Check]] = {}
         self._source = ""
-        self._library = Thread(target=_load)
+        self._library: Thread | None = None
 
     def prepare(self) -> None:
         """Import Great Expectations while the delivery is read: that takes seconds."""
-        if not self._library.ident:
+        if self._library is None:
+            self._library = Thread(target=_load)
             self._library.start()
 
     def checks(self, table: str, level: str) -> list[Check]:
         """The checks of a table at a level that are asked of the source at hand. Raises: GateError."""
         if not self._suites:  # all of them first: a broken one is reported before any check runs
-            if self._library.ident:
+            if self._library is not None:
                 self._library.join()
             self._suites = {name: load_suite(name, self.warehouse) for name in TABLES}
         asked = [check for check in self._suites[table] if self._source not in check.not_of]

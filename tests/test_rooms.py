@@ -20,7 +20,7 @@ ask pages cli bench plugin
 """
 # a room of a package imports from the rooms before it; a file that is in none is named like a room, the package itself comes last
 ROOMS = {
-    "ingest": ["contract", "reading", "raw", "sources", "run", ""],
+    "ingest": ["contract", "reading", "raw", "sources", "run", "worker", ""],
     "lab": [*LAB.split(), ""],
     "quality": ["frames", "history", "suites", "gate", "page", ""],
     "report": ["words", "page", "weekly", "study", ""],

@@ -30,7 +30,7 @@ from ingest.sources import COLLECTED, SOURCES
 from report.words import counted_noun, human
 
 if TYPE_CHECKING:
-    from drivetail.feeds.inbox import Entry
+    from drivetail.feeds.entries import Entry
     from drivetail.feeds.pulls import Pulled
     from engine.prune import Pruned
 
@@ -82,12 +82,14 @@ def inbox(warehouse: Warehouse, is_landing: bool, output: str, until: datetime |
     With --land, everything new is ingested through the gate, each entry as a delivery of its own, and servers are pulled up to the last
     full hour. Repeating it changes nothing. `drivetail hour` does it, and what comes after.
     """
-    from drivetail.feeds.inbox import apart, arrived, land_each, list_entries
+    from drivetail.feeds.entries import apart, arrived, list_entries
     from drivetail.feeds.pulls import Pull, due, list_pulled
     from drivetail.service.settings import load_settings, this_hour
 
     settings = load_settings(warehouse)
     if is_landing:
+        from drivetail.feeds.inbox import land_each
+
         entries, pulls = arrived(warehouse, settings, until=until), due(warehouse, settings, until or this_hour())
         troubled = 0
         deliveries: list[Entry | Pull] = [*entries, *pulls]
@@ -115,7 +117,7 @@ def inbox(warehouse: Warehouse, is_landing: bool, output: str, until: datetime |
 def _print_inbox(entries: Sequence[Entry], servers: Sequence[Pulled]) -> None:
     """The entries that are not done, the servers, and how many entries are in each state."""
     from drivetail.console import table
-    from drivetail.feeds.inbox import DONE
+    from drivetail.feeds.entries import DONE
     from report.words import to_minute
 
     shown = [entry for entry in entries if entry.state != DONE]
@@ -157,8 +159,9 @@ def release(warehouse: Warehouse, number: int, by: str, note: str, is_landed: bo
     \b
     drivetail release 3 --by ada --note "rack 7 was switched off on purpose"
     """
+    from engine.thresholds import limits_of
+    from ingest import Worker, release_landed
     from ingest import release as land
-    from ingest import release_landed
     from ingest.raw.quarantine import find_held, find_landed
     from quality import Gate
 
@@ -170,8 +173,9 @@ def release(warehouse: Warehouse, number: int, by: str, note: str, is_landed: bo
             f"Delivery {number} is back in raw. Next: drivetail build" if done else f"Delivery {number} is not dropped; nothing has changed"
         )
         return
-    with progress_of(warehouse, "Releasing") as on_progress:
-        summary = land(warehouse.root, number, by=by, note=note, gate=Gate(warehouse.root, is_rows_only=True), on_progress=on_progress)
+    with Worker(limits_of(warehouse, "deliveries")) as worker, progress_of(warehouse, "Releasing") as on_progress:
+        gate = Gate(warehouse.root, is_rows_only=True)
+        summary = worker.call(land, warehouse.root, number, by=by, note=note, gate=gate, on_progress=on_progress)
     say_ingested(warehouse, summary, find_held(warehouse.root, number).since.date(), is_gated=True)
 
 

@@ -159,7 +159,8 @@ def ingest(
     not lands nothing and waits in quarantine for `drivetail release` or `drivetail drop`; DIR/docs/quality/DATE.html has
     every check of the day.
     """
-    from ingest import calls_of
+    from engine.thresholds import limits_of
+    from ingest import Worker, calls_of
     from ingest import ingest as land
 
     looked_at_by = None
@@ -170,28 +171,30 @@ def ingest(
     warehouse.create()
     rejected = 0
     failures = []
-    for each, options in calls_of(source, paths, source_options):
-        with progress_of(warehouse, "Ingesting") as on_progress:
-            summary = land(
-                each,
-                paths,
-                warehouse.root,
-                kind=kind,
-                min_coverage=min_coverage,
-                gate=looked_at_by,
-                on_progress=on_progress,
-                first=first,
-                end=end,
-                source_options=options,
-            )
-        if source == COLLECTED:
-            say(f"{each}:")
-            summary.notes = []  # which files are of other sources
-        rejected += summary.rows_rejected
-        try:
-            say_ingested(warehouse, summary, is_gated=gate)
-        except Failure as failure:  # what else was collected is taken all the same
-            failures.append(failure)
+    with Worker(limits_of(warehouse, "deliveries")) as worker:
+        for each, options in calls_of(source, paths, source_options):
+            with progress_of(warehouse, "Ingesting") as on_progress:
+                summary = worker.call(
+                    land,
+                    each,
+                    paths,
+                    warehouse.root,
+                    kind=kind,
+                    min_coverage=min_coverage,
+                    gate=looked_at_by,
+                    on_progress=on_progress,
+                    first=first,
+                    end=end,
+                    source_options=options,
+                )
+            if source == COLLECTED:
+                say(f"{each}:")
+                summary.notes = []  # which files are of other sources
+            rejected += summary.rows_rejected
+            try:
+                say_ingested(warehouse, summary, is_gated=gate)
+            except Failure as failure:  # what else was collected is taken all the same
+                failures.append(failure)
     if failures:
         raise failures[0]
     if strict and rejected:

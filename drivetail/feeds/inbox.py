@@ -1,142 +1,28 @@
-"""The entries of the inboxes, and landing them: which have arrived, which are still being written, which are done.
-
-An entry is one delivery: a file, an archive or a folder of an inbox. It is known by its path and its *signature*, made of the names,
-sizes and modification times of its files; no content is read to decide whether it is new. What became of it is written down after it has
-landed (outcomes.py). An entry that changes later has another signature and is taken again: ingest leaves out what has landed.
-What is pulled from a server lands here as well.
-"""
+"""Landing the entries of the inboxes (entries.py), and what is pulled from servers, each through the gate."""
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
-import re
-import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime, timedelta
+from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from drivetail.feeds.outcomes import BEGUN, HINDERED, NOT_LANDED, REFUSED, UNANSWERED, Outcome, outcome_of, outcomes, write_down
+from drivetail.feeds.entries import Known, decided, ended, known_entries, paths_of, sign, unreadable
+from drivetail.feeds.outcomes import BEGUN, HINDERED, NOT_LANDED, REFUSED, UNANSWERED, Outcome, outcome_of, write_down
 from drivetail.feeds.pulls import span_of
 from drivetail.service import SettingsError
 from drivetail.service.settings import Inbox, Server, Settings
+from engine.thresholds import limits_of
 from engine.warehouse import Warehouse
-from ingest import GateError, IngestError, StoreError, calls_of, ingest, list_quarantine
-from ingest.contract.values import utc_now
-from ingest.raw.register import Record
+from ingest import GateError, IngestError, StoreError, Worker, calls_of, ingest
 from ingest.reading.files import is_of_machine
 from ingest.reading.text import file_name
-from ingest.sources import COLLECTED
-
-NEW, SETTLING, AHEAD, DONE, FAILED, MISSING = "new", "settling", "ahead", "done", "failed", "missing"
-"""State of an entry: to be landed; still being written; of hours that have not ended; landed; tried, and needs an operator; no entry but
-the inbox, which cannot be read.
-"""
-
-Known = Mapping[tuple[str, str], Record]
-"""The last line about each (path, signature), in the order in which they were written."""
-
-_HOUR = re.compile(r"(?<!\d)(\d{4})(-?)(\d\d)\2(\d\d)(?:[T_ ]?(\d\d)(?!\d)(?::?\d\d)*)?(?!\d)")
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One delivery in an inbox. The hours are those in its name, if any; `changed_at` is its newest file's. UTC without zone."""
-
-    inbox: str
-    path: str
-    signature: str
-    changed_at: datetime | None
-    first_hour: datetime | None
-    last_hour: datetime | None
-    state: str
-    outcome: dict[str, Any] | None
-
-    @property
-    def name(self) -> str:
-        return Path(self.path).name
-
-
-def list_entries(warehouse: Warehouse, settings: Settings, *, until: datetime | None = None, now: datetime | None = None) -> list[Entry]:
-    """Every entry of the inboxes, by inbox and path.
-
-    until: entries whose name has hours from here on are `ahead`: they wait for the run of their hour.
-    now: the clock's time where not given.
-    """
-    now = now or utc_now()
-    known = _known(warehouse)
-    decided = _decided(warehouse)
-    entries: list[Entry] = []
-    for inbox in settings.inboxes:
-        try:
-            for path in _paths(inbox):
-                with suppress(FileNotFoundError):  # moved away since it was listed
-                    path.lstat()
-                    entries.append(_entry(inbox, path, known, decided, until, now))
-        except OSError as error:
-            entries.append(Entry(inbox.name, str(inbox.folder), "", None, None, None, MISSING, {"message": _unreadable(inbox, error)}))
-    return entries
-
-
-def _unreadable(inbox: Inbox, error: OSError) -> str:
-    return f"inbox {inbox.name}: {error.filename or inbox.folder}: {error.strerror}; mount or make it, or change drivetail.toml"
-
-
-def _paths(inbox: Inbox) -> Iterator[Path]:
-    os.scandir(inbox.folder).close()  # a glob over what is no folder finds nothing, and says nothing
-    above = Path(inbox.entries).parts[:-1]
-    folders = [path for depth in range(len(above)) for path in inbox.folder.glob("/".join(above[: depth + 1])) if path.is_dir()]
-    # what is in a folder that may not be read is no match, and would never be missed
-    closed = [path for path in folders if not os.access(path, os.R_OK | os.X_OK)]
-    for path in sorted({*closed, *inbox.folder.glob(inbox.entries)}):
-        if not any(part.startswith((".", "_")) for part in path.relative_to(inbox.folder).parts):
-            yield path
-
-
-def _entry(inbox: Inbox, path: Path, known: Known, decided: set[int], until: datetime | None, now: datetime) -> Entry:
-    signature, changed_at = _sign(path)
-    name = file_name(path)
-    # what was collected is named by when it was delivered: its hours have ended by then, and those of its name need not have
-    first, last = (None, None) if inbox.source == COLLECTED else hours_of_name(file_name(path.relative_to(inbox.folder)))
-    outcome = _ended(known, name, signature)
-    if outcome is not None:
-        state = FAILED if Outcome.of(outcome).after(decided).needs_somebody else DONE
-    elif abs(now - changed_at) < timedelta(minutes=inbox.settle_minutes):  # a clock that is ahead must not keep an entry for ever
-        state = SETTLING
-    elif until is not None and first is not None and first >= until:
-        state = AHEAD
-    else:
-        state = NEW
-    return Entry(inbox.name, name, signature, changed_at, first, last, state, outcome)
-
-
-def _sign(path: Path) -> tuple[str, datetime]:
-    """The signature of an entry, and when it changed last. What a link leads to is not walked: it may lead anywhere."""
-    digest, about = hashlib.sha256(), _stat(path)
-    newest, files = about.st_mtime_ns, [path]
-    if stat.S_ISDIR(about.st_mode) and not path.is_symlink():
-        files = sorted(Path(folder, name) for folder, _, names in os.walk(path) for name in names)
-    for file in files:
-        try:
-            about = _stat(file)
-        except FileNotFoundError:  # renamed as its upload ended; the next look sees it
-            continue
-        newest = max(newest, about.st_mtime_ns)
-        digest.update(os.fsencode(file.relative_to(path.parent)) + f"\0{about.st_size}\0{about.st_mtime_ns}\0".encode())
-    return digest.hexdigest()[:32], datetime.fromtimestamp(newest / 1e9, UTC).replace(tzinfo=None)
-
-
-def _stat(path: Path) -> os.stat_result:
-    try:
-        return path.stat()
-    except OSError:  # such as a link that leads in a circle, or a folder that may not be searched
-        return path.lstat()
 
 
 def _fault(inbox: Inbox, path: Path) -> str | None:
@@ -164,29 +50,8 @@ def _found(inbox: Inbox, name: str) -> Path:
     if os.path.lexists(name):
         return Path(name)
     with suppress(StopIteration):
-        return next(path for path in _paths(inbox) if file_name(path) == name)
+        return next(path for path in paths_of(inbox) if file_name(path) == name)
     raise SettingsError(f"{name}: was removed from the inbox {inbox.name} before it landed; put it back")
-
-
-def hours_of_name(name: str) -> tuple[datetime | None, datetime | None]:
-    """First and last hour (UTC) in a name: `2026-01-05T07` one hour, `2026-01-05` a day, two of them a span; else None."""
-    spans = []
-    for year, _, month, day, hour in _HOUR.findall(name):
-        try:
-            first = datetime(int(year), int(month), int(day), int(hour or 0))
-        except ValueError:  # a serial number that looks like a date
-            continue
-        spans.append((first, first if hour else first + timedelta(hours=23)))
-    return min((span[0] for span in spans), default=None), max((span[1] for span in spans), default=None)
-
-
-def arrived(warehouse: Warehouse, settings: Settings, *, until: datetime | None = None, now: datetime | None = None) -> list[Entry]:
-    """The entries to land now: first those without an hour in their name, such as inventory, then by hour. See list_entries().
-
-    An inbox that cannot be read is among them: to land it says so, and holds up no other.
-    """
-    entries = [entry for entry in list_entries(warehouse, settings, until=until, now=now) if entry.state in (NEW, MISSING)]
-    return sorted(entries, key=lambda entry: (entry.first_hour or datetime.min, entry.inbox, entry.path))
 
 
 def land_each(
@@ -201,18 +66,19 @@ def land_each(
     progress: opened around each landing with its path; gives land() its `on_progress`.
     """
     # read once: the register grows by the hour, and raw knows what other processes land
-    known = _known(warehouse)
+    known = known_entries(warehouse)
     begun = {path: number for number, ((path, _), record) in enumerate(known.items()) if record["outcome"] == BEGUN}
-    for name, path in sorted(taken, key=lambda each: begun.get(each[1], -1)):
-        with progress(path) as on_progress:
-            outcome = _land_alone(warehouse, settings, name, path, known, on_progress)
-        yield outcome
+    with Worker(limits_of(warehouse, "deliveries")) as worker:
+        for name, path in sorted(taken, key=lambda each: begun.get(each[1], -1)):
+            with progress(path) as on_progress:
+                outcome = _land_alone(warehouse, settings, name, path, known, on_progress, worker)
+            yield outcome
 
 
-def _land_alone(warehouse: Warehouse, settings: Settings, name: str, path: str, known: Known, on_progress: Any) -> Outcome:
+def _land_alone(warehouse: Warehouse, settings: Settings, name: str, path: str, known: Known, on_progress: Any, worker: Worker) -> Outcome:
     """See land(), but that its errors are outcomes."""
     try:
-        return land(warehouse, settings, name, path, known, on_progress)
+        return land(warehouse, settings, name, path, known, on_progress, worker)
     except SettingsError as error:
         what, message = NOT_LANDED, str(error)
     except (GateError, StoreError) as error:
@@ -230,11 +96,17 @@ def _land_alone(warehouse: Warehouse, settings: Settings, name: str, path: str, 
 
 
 def land(
-    warehouse: Warehouse, settings: Settings, name: str, path: str | Path, known: Known | None = None, on_progress: Any = None
+    warehouse: Warehouse,
+    settings: Settings,
+    name: str,
+    path: str | Path,
+    known: Known | None = None,
+    on_progress: Any = None,
+    worker: Worker | None = None,
 ) -> Outcome:
     """Ingest one entry of an inbox, or the hours of a pull, through the gate, and write down what became of it.
 
-    known: read where it is not given.
+    known: read where it is not given. worker: opens the files; one of its own where it is not given.
 
     An entry that is held, unreadable or of another source is no error, and a server that does not answer is none: the outcome says so
     and what to do. Raises: SettingsError for an inbox that cannot be read, GateError when the gate cannot work, OSError when raw cannot
@@ -251,12 +123,12 @@ def land(
         try:
             os.scandir(feed.folder).close()
         except OSError as error:
-            raise SettingsError(_unreadable(feed, error)) from error
+            raise SettingsError(unreadable(feed, error)) from error
         entry = _found(feed, str(path))
-        signature, _ = _sign(entry)  # before it is read: what changes meanwhile is new again
-        then = _ended(_known(warehouse) if known is None else known, path, signature)
+        signature, _ = sign(entry)  # before it is read: what changes meanwhile is new again
+        then = ended(known_entries(warehouse) if known is None else known, path, signature)
         if then is not None:
-            return Outcome.of(then).after(_decided(warehouse))
+            return Outcome.of(then).after(decided(warehouse))
     warehouse.note("land", inbox=name, path=str(path))
     at = datetime.now(UTC).isoformat(timespec="seconds")
     about: dict[str, Any] = {"at": at, "inbox": name, "path": str(path), "signature": signature}
@@ -269,13 +141,14 @@ def land(
         write_down(warehouse, {**about, "outcome": BEGUN})
     gate = Gate(warehouse.root)
     try:
-        summaries = [
-            ingest(
-                source, [given], warehouse.root,
-                kind=feed.kind, min_coverage=feed.min_coverage, gate=gate, on_progress=on_progress, **asked,
-            )
-            for source, given, asked in _calls(feed, path)
-        ]  # fmt: skip
+        with nullcontext(worker) if worker else Worker(limits_of(warehouse, "deliveries")) as opens:
+            summaries = [
+                opens.call(
+                    ingest, source, [given], warehouse.root,
+                    kind=feed.kind, min_coverage=feed.min_coverage, gate=gate, on_progress=on_progress, **asked,
+                )
+                for source, given, asked in _calls(feed, path)
+            ]  # fmt: skip
         write_pages(warehouse.root)
     except IngestError as error:
         if isinstance(feed, Server):
@@ -294,37 +167,3 @@ def _calls(feed: Inbox | Server, path: str | Path) -> list[tuple[str, str | Path
         first, end = span_of(str(path))
         return [(feed.source, feed.url, {"first": first, "end": end, "source_options": feed.options})]
     return [(source, path, {"source_options": options}) for source, options in calls_of(feed.source, [path], feed.options)]
-
-
-def apart(entries: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
-    """The entries that are deliveries, and those that stand for an inbox that cannot be read."""
-    return [entry for entry in entries if entry.state != MISSING], [entry for entry in entries if entry.state == MISSING]
-
-
-def deal(entries: Sequence[Entry], hands: int) -> list[list[Entry]]:
-    """The entries in at most that many parts, one entry a part if they are few; neighbours stay together.
-
-    An inbox that cannot be read is one more part: the task that takes it fails.
-    """
-    there, missing = apart(entries)
-    size = -(-len(there) // hands) or 1
-    return [*(there[at : at + size] for at in range(0, len(there), size)), *([entry] for entry in missing)]
-
-
-def _decided(warehouse: Warehouse) -> set[int]:
-    """Numbers of the quarantined deliveries that somebody has decided on."""
-    return {held.number for held in list_quarantine(warehouse.root) if held.decision is not None}
-
-
-def _known(warehouse: Warehouse) -> Known:
-    known: dict[tuple[str, str], Record] = {}
-    for record in outcomes(warehouse):
-        key = (record["path"], record["signature"])
-        known.pop(key, None)
-        known[key] = record
-    return known
-
-
-def _ended(known: Known, path: str | Path, signature: str) -> Record | None:
-    record = known.get((str(path), signature))
-    return None if record is None or record["outcome"] == BEGUN else record

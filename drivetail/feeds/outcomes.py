@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.warehouse import Warehouse
-from ingest import IngestSummary
 from ingest.raw.register import Record, Register
 from ingest.reading.text import in_sight
 from report.words import human
+
+if TYPE_CHECKING:
+    from ingest import IngestSummary
 
 LANDED, NOTHING_NEW, HELD, UNREADABLE, REFUSED, UNANSWERED = "landed", "nothing new", "held", "unreadable", "refused", "unanswered"
 """The possible outcomes. All but the first two need an operator; an entry is retried when it changes, a server every hour."""

@@ -15,9 +15,9 @@ import polars as pl
 
 from drivetail.console import table
 from engine.read import Row
-from engine.thresholds import variables
+from engine.thresholds import LIMITS, variables
 from engine.warehouse import Warehouse
-from ingest import IngestError, IngestSummary, calls_of, drive_hour_files, ingest, table_files
+from ingest import IngestError, IngestSummary, Worker, calls_of, drive_hour_files, ingest, table_files
 from ingest.contract.findings import MISSING, OK, WEAK, Finding, Inventory, group_findings, kind_finding
 from ingest.raw.store import list_folders
 from ingest.sources.prometheus import selection_of
@@ -99,9 +99,10 @@ def _try_out(source: str, paths: Sequence[str], options: Mapping[str, Any], inve
         warehouse = Path(folder)
         found: list[Finding] = []
         try:
-            for part, part_options in calls_of(source, paths, options):
-                of_part = _files(ingest(part, paths, warehouse, source_options=part_options))
-                found += of_part if part == source else [replace(one, check=f"{part} {one.check}") for one in of_part]
+            with Worker(LIMITS["deliveries"]) as worker:
+                for part, part_options in calls_of(source, paths, options):
+                    of_part = _files(worker.call(ingest, part, paths, warehouse, source_options=part_options))
+                    found += of_part if part == source else [replace(one, check=f"{part} {one.check}") for one in of_part]
         except IngestError as error:
             return [*found, Finding("files", MISSING, str(error))]
         # drives and groups of the files themselves are added to those that have landed
@@ -122,7 +123,8 @@ def _rejection(record: Mapping[str, Any]) -> str:
 
 def _files(summary: IngestSummary) -> list[Finding]:
     unreadable, count, rows = len(summary.unreadable), len(summary.files), summary.rows_delivered
-    files = Finding("files", OK, f"all {count} can be read")
+    notes = dict.fromkeys(file.note for file in summary.files if file.note)
+    files = Finding("files", OK, "; ".join([f"all {count} can be read", *notes]))
     if unreadable:
         file = summary.unreadable[0]
         said = f"{unreadable} of {count} cannot be read; first: {file.file}: {file.note}"

@@ -27,7 +27,7 @@ from pydantic_core import ErrorDetails
 
 from drivetail.service import SettingsError
 from drivetail.service.slow_hosts import LEAST_SECONDS, MOST_SECONDS, seconds_of
-from engine.thresholds import MEMORY, Limits, ThresholdError, read_settings
+from engine.thresholds import MEMORY, ThresholdError, read_settings
 from engine.warehouse import Warehouse
 from ingest.contract.values import plain_address
 from ingest.sources import COLLECTED, INBOX_OPTIONS, SERVER_OPTIONS, SOURCES
@@ -82,6 +82,11 @@ fresh_hours = 3                  # no newer hour published for this long turns t
 # [custom]
 # seconds = 30
 # memory = "1GB"
+
+# Limits of reading each delivered file: docs/safety.md.
+# [deliveries]
+# seconds = 900
+# memory = "8GB"
 
 # Where deliveries arrive: an inbox for each feed, each with its own name.
 {inbox}
@@ -298,11 +303,11 @@ class Collect(_Section):
         return self
 
 
-class Custom(_Section):
-    """Limits of each of the analysts' own models."""
+class Limited(_Section):
+    """Limits of each of the analysts' own models, or of reading each file; null: as engine.thresholds.LIMITS has it."""
 
-    seconds: Annotated[float, Field(gt=0)] = Limits.seconds
-    memory: Annotated[str, Field(pattern=f"^{MEMORY}$")] = Limits.memory
+    seconds: Annotated[float, Field(gt=0)] | None = None
+    memory: Annotated[str, Field(pattern=f"^{MEMORY}$")] | None = None
 
 
 class Decisions(_Section):
@@ -330,7 +335,8 @@ class Settings(_Section):
     metrics: Metrics = Metrics()
     collect: Collect = Collect()
     decisions: Decisions = Decisions()
-    custom: Custom = Custom()
+    custom: Limited = Limited()
+    deliveries: Limited = Limited()
     inboxes: list[Inbox] = []
     servers: list[Server] = []
     notify: list[Receiver] = []

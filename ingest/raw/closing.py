@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import polars as pl
 
-from ingest.contract.fleet import INGESTED_FILES, REJECTED_RECORDS, raw_columns
-from ingest.contract.values import DEFAULT_MIN_COVERAGE, utc_now
+from ingest.contract.fleet import INGESTED_FILES, REJECTED_RECORDS
+from ingest.contract.values import DEFAULT_MIN_COVERAGE, RAW_KINDS, utc_now
 from ingest.raw.judge import Verdict, judge_table, judge_timed
 from ingest.raw.landing import Landing
 
 
 def close(landing: Landing) -> dict[str, int]:
     """Judge all that was staged and write the tables of the delivery; returns stored rows by table."""
-    stored: dict[str, int] = {}
+    stored = {f"{state}{record_kind}": 0 for record_kind in RAW_KINDS for state in ("", "retired_")}
+    # most deliveries are small and of few kinds: nothing is asked of the others
     for record_kind, parts in landing.staged.timed.items():
+        if not parts:
+            continue
         verdict = judge_timed(landing.staged, record_kind, lambda done, total: landing.on_progress("judge", done, total))
         landing.staged.drop_rows(verdict.dropped, record_kind)
         stored[record_kind] = sum(len(part.hashes) for part in parts)
@@ -23,7 +26,9 @@ def close(landing: Landing) -> dict[str, int]:
         elif record_kind not in (*landing.derived, "drive_samples"):
             _recount(landing, verdict, None)
     for record_kind, tables in landing.tables.items():
-        rows = pl.concat(tables) if tables else pl.DataFrame(schema=raw_columns(record_kind, landing.staged.source))
+        if not tables:
+            continue
+        rows = pl.concat(tables)
         verdict = judge_table(landing.staged, record_kind, rows)
         kept = rows.join(verdict.dropped, on=["file_no", "row_no"], how="anti", maintain_order="left")
         stored[record_kind] = landing.staged.write_table(record_kind, kept)

@@ -262,9 +262,9 @@ def _clashing(staged: StagedDelivery, record_kind: str, on_progress: Callable[[i
     near = stored_files(staged, record_kind, first, last)
     # key_hashes sees by `source` that hosts saw them
     needed = [*key_of(record_kind, raw_columns(record_kind, staged.source)), *(["source"] if staged.source else [])]
+    hours = _in_hours(record_kind, first, last)
     for number, path in enumerate(near):
-        hours = scan_stored(path, record_kind).filter(_in_hours(record_kind, first, last))
-        theirs = key_hashes(hours.select(needed).collect(), record_kind)
+        theirs = key_hashes(scan_stored(path, record_kind).filter(hours).select(needed).collect(), record_kind)
         clashing.append(theirs[_is_in(theirs, mine)])
         on_progress(number + 1, len(near))
     return _distinct(np.concatenate(clashing))

@@ -17,7 +17,7 @@ from ingest.raw.copying import Copying
 from ingest.raw.quarantine import GateReport
 from ingest.raw.staging import Part, StagedDelivery
 from ingest.reading.batches import Batch
-from ingest.reading.files import UNREADABLE, FileResult, SourceFile, is_of_machine
+from ingest.reading.files import UNREADABLE, FileResult, SourceFile, Watch, is_of_machine
 from ingest.reading.readers import RawChunk, format_of
 from ingest.reading.text import one_line
 
@@ -40,6 +40,7 @@ class Landing:
     arrivals: Arrivals
     on_progress: Callable[[str, int, int], None]
     options: dict[str, Any] = field(default_factory=dict)
+    watch: Watch = field(default_factory=Watch)
     on_new: Callable[[], object] = lambda: None
     results: list[FileResult] = field(default_factory=list)
     tables: dict[str, list[pl.DataFrame]] = field(default_factory=lambda: {kind: [] for kind in RAW_KINDS if kind not in TIMED})
@@ -72,8 +73,9 @@ class Landing:
     def reading(self, result: FileResult) -> Iterator[None]:
         """Read one delivered file: any error in its content makes it unreadable and does not affect other files."""
         try:
-            yield
-            self.staged.settle()
+            with self.watch.over(result.file):
+                yield
+                self.staged.settle()
         except UnreadableFile as error:
             self.mark_unreadable(result, str(error))
             if is_of_machine(error):

@@ -14,7 +14,7 @@ import stat
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -89,6 +89,26 @@ class FileResult:
         return utf8("; ".join(self.notes)) or None
 
 
+@dataclass(frozen=True)
+class Watch:
+    """For who survives the process that opens files: which one it opens now, null when it is through.
+
+    lost: files that ended such a process, by name, each with fields of SourceFile that say so; they are not opened again.
+    """
+
+    on_file: Callable[[str | None], object] = lambda file: None
+    lost: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @contextmanager
+    def over(self, file: str) -> Iterator[None]:
+        """While a file is opened."""
+        self.on_file(file)
+        try:
+            yield
+        finally:
+            self.on_file(None)
+
+
 # A source says what a file holds by its relative name and its absolute parts; None where it does not belong to it.
 Recognise = Callable[[PurePosixPath, PurePosixPath], str | None]
 
@@ -99,15 +119,17 @@ def named(record_kind: str, pattern: str) -> Recognise:
 
 
 def find_files(
-    paths: Sequence[str | Path], recognise: Recognise, unpack_to: Path, warehouse: Path | None = None
+    paths: Sequence[str | Path], recognise: Recognise, unpack_to: Path, warehouse: Path | None = None, watch: Watch | None = None
 ) -> tuple[list[SourceFile], list[str]]:
     """Every file under `paths` that the source recognises, sorted by path, each once; and notes on what was left out.
 
-    Archives given as a path are unpacked into `unpack_to`. warehouse: where it lies in a folder, its files are no delivery.
+    Archives given as a path are unpacked into `unpack_to`, lost ones are not. warehouse: where it lies in a folder, its files are no
+    delivery.
     Raises: IngestError for a path that does not exist.
     """
     found: dict[str, SourceFile] = {}
     notes: list[str] = []
+    watch = watch or Watch()
     for number, given in enumerate(paths):
         root = Path(os.path.abspath(given))
         if not root.exists():
@@ -132,8 +154,13 @@ def find_files(
                 shown = ", ".join(skipped[:5]) + (f" and {len(skipped) - 5} more" if len(skipped) > 5 else "")
                 notes.append(f"{root}: left out files that do not belong to the source: {shown}")
         elif root.name.lower().endswith(ARCHIVE_SUFFIXES):
+            if file_name(root) in watch.lost:
+                found[file_name(root)] = SourceFile(root, file_name(root), file_name(root.name), None)
+                continue
             try:
-                for path, member in unpack(root, unpack_to / str(number), recognise):
+                with watch.over(file_name(root)):
+                    members = unpack(root, unpack_to / str(number), recognise)
+                for path, member in members:
                     shown_as = f"{file_name(root)}!{file_name(member)}"
                     _take(found, path, shown_as, file_name(member), PurePosixPath(root.as_posix()) / member, recognise)
             except UnreadableFile as error:

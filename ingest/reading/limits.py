@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 from ingest.contract.errors import UnreadableFile
@@ -26,6 +27,14 @@ _UNITS = {
 }
 
 
+@dataclass(frozen=True)
+class Limits:
+    """How long something may take, and how much memory, such as 8GB."""
+
+    seconds: float
+    memory: str
+
+
 def memory_limit() -> str:
     """How much memory a process may take, as DuckDB takes it."""
     return os.environ.get("DRIVETAIL_MEMORY_LIMIT") or MEMORY_LIMIT
@@ -33,11 +42,13 @@ def memory_limit() -> str:
 
 def memory_limit_bytes() -> int:
     """The same in bytes; the default where it is written in a way that only DuckDB knows."""
-    for text in (memory_limit(), MEMORY_LIMIT):
-        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", text.lower())
-        if found and found[2] in _UNITS:
-            return int(float(found[1]) * _UNITS[found[2]])
-    raise AssertionError(MEMORY_LIMIT)
+    return bytes_of(memory_limit()) or bytes_of(MEMORY_LIMIT)
+
+
+def bytes_of(memory: str) -> int:
+    """An amount of memory in bytes; 0 where it is not one."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", memory.lower())
+    return int(float(found[1]) * _UNITS[found[2]]) if found and found[2] in _UNITS else 0
 
 
 def unpacked_limit(path: Path) -> int:

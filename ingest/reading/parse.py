@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 
 import polars as pl
 
@@ -141,7 +142,12 @@ def _is_for_ever(given: pl.Series, text: str) -> pl.Series:
 
 
 def _nulls(count: int, dtype: pl.DataType) -> pl.Series:
-    return pl.Series(dtype=dtype).clear(count)
+    return _null(dtype).new_from_index(0, count)
+
+
+@cache
+def _null(dtype: pl.DataType) -> pl.Series:
+    return pl.Series([None], dtype=dtype)
 
 
 def _text(given: pl.Series) -> pl.Series:
@@ -207,18 +213,17 @@ def _in_range(number: pl.Series) -> pl.Series:
 
 
 def _instant_of_text(text: pl.Series) -> pl.Series:
-    part = [text.str.extract(_ISO, group) for group in range(1, 7)]
-    day, hour, minute, second, fraction, zone = part
-    stamp = day + "T" + hour.fill_null("00") + ":" + minute.fill_null("00") + ":" + second.fill_null("00")
+    day, hour, minute, second, fraction, zone = (pl.col("text").str.extract(_ISO, group) for group in range(1, 7))
+    stamp = pl.concat_str(day, pl.lit("T"), *(part.fill_null("00") + end for part, end in ((hour, ":"), (minute, ":"), (second, ""))))
     base = stamp.str.to_datetime("%Y-%m-%dT%H:%M:%S", time_unit="us", strict=False).to_physical()
     micros = fraction.fill_null("0").str.slice(0, 6).str.pad_end(6, "0").cast(pl.Int64, strict=False)
-    signed = zone.str.contains(r"^[+-]").fill_null(False)
-    digits = zone.set(~signed, None).str.replace_all(r"[^0-9]", "")
-    zone_hours = digits.str.slice(0, 2).cast(pl.Int64, strict=False).fill_null(0)
-    zone_minutes = digits.str.slice(2, 2).cast(pl.Int64, strict=False).fill_null(0)
-    east = zone.str.starts_with("-").fill_null(False).cast(pl.Int64) * -2 + 1
+    digits = pl.when(zone.str.contains(r"^[+-]")).then(zone.str.replace_all(r"[^0-9]", ""))
+    zone_hours, zone_minutes = (digits.str.slice(at, 2).cast(pl.Int64, strict=False).fill_null(0) for at in (0, 2))
+    east = pl.when(zone.str.starts_with("-")).then(-1).otherwise(1)
     number = base + micros - east * (zone_hours * 60 + zone_minutes) * 60_000_000
-    return _in_range(number.set((zone_hours > 23) | (zone_minutes > 59), None))
+    # in one query: a small delivery spends most of its time on queries
+    number = pl.when((zone_hours <= 23) & (zone_minutes <= 59)).then(number)
+    return _in_range(text.alias("text").to_frame().select(number=number).to_series())
 
 
 def _day(given: pl.Series) -> pl.Series:

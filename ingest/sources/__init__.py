@@ -51,7 +51,7 @@ _TABLE = (
     ),
     Source(
         "prometheus",
-        "node_exporter's disk counters: a server's address, with --from and --to; or files of samples",
+        "disk counters of node_exporter, OpenTelemetry, Telegraf, ...: a server's address, with --from and --to; or files of samples",
         ("group_label", "device_label", "host_label", "resolution"),
         ("match", "allow_partial"),
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -82,3 +83,22 @@ def test_the_hourly_run_reads_as_the_path_of_the_data(bag: Any):
 def test_reading_the_dags_loads_no_engine():
     code = "import drivetail_hourly, drivetail_weekly_report, sys; assert not {'polars', 'duckdb', 'dbt', 'plotly'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], cwd=ROOT / "dags", env=environment(), check=True, capture_output=True)
+
+
+def test_an_hour_in_which_nothing_is_new_loads_no_reader(tmp_path: Path):
+    """A backfill of ten days is 240 of them."""
+    feeds = f'[[inboxes]]\nname = "fleet"\nsource = "bundle"\nfolder = "{tmp_path}/inbox"\n[[servers]]\nname = "metrics"\nurl = "http://[::1]:9"\n'
+    (tmp_path / "warehouse").mkdir()
+    (tmp_path / "warehouse" / "drivetail.toml").write_text(feeds)
+    (tmp_path / "inbox" / "drive_hours").mkdir(parents=True)
+    code = """
+import sys
+from datetime import UTC, datetime
+import drivetail_hourly
+discover = drivetail_hourly.drivetail_hourly().get_task("sources.discover").python_callable
+print([part[0]["inbox"] for part in discover(data_interval_end=datetime(2026, 1, 5, tzinfo=UTC))])
+assert not {"polars", "pyarrow", "numpy", "ingest.run"} & set(sys.modules), "what finds files does not open them"
+"""
+    variables = environment() | {"DRIVETAIL_WAREHOUSE": str(tmp_path / "warehouse")}
+    ended = subprocess.run([sys.executable, "-c", code], cwd=ROOT / "dags", env=variables, capture_output=True, text=True)
+    assert ended.returncode == 0 and "metrics" in ended.stdout, ended.stderr

@@ -55,6 +55,11 @@ def test_custom_models_are_published_and_their_errors_are_reported(copied: Wareh
     (custom / "hooked.sql").write_text("{{ config(post_hook='drop table marts.dim_drives') }} select 1 as x")
     (custom / "own.sql").write_text("{{ config(meta={'parts_by': 'x'}) }} select 1 as x")
     (custom / "namesake.sql").write_text("{{ config(materialized='table', alias='dim_drives') }} select 1 as x")
+    (custom / "remarked.sql").write_text("{{ config(materialized='table') }} select 1 as x -- it's all")
+    (custom / "remarked.yml").write_text("models: [{name: remarked, columns: [{name: x, data_tests: [unique]}]}]")
+    (custom / "remarked_too.sql").write_text("select '--' as x from {{ ref('remarked') }} /* a */ -- b /* c")
+    (custom / "open.sql").write_text("select 1 as x /* it's all")
+    (custom / "open_too.sql").write_text("{{ config(materialized='table') }} select 1 as x -- a\n/* b */ /* -- c")
     (custom.parent / "outside.csv").write_text("x\n1\n2\n")
     (custom / "outside.sql").write_text(f"{{{{ config(materialized='table') }}}} select * from read_csv('{custom.parent}/outside.csv')")
     said = built(copied)
@@ -65,6 +70,9 @@ def test_custom_models_are_published_and_their_errors_are_reported(copied: Wareh
     assert count(copied, "custom.dim_drives").split() == ["n", "1"] != count(copied, "marts.dim_drives").split()
     assert count(copied, "custom.slow") == count(copied, "custom.kept") == marts
     assert count(copied, "custom.doubled").split() == ["n", "2"]
+    assert count(copied, "custom.remarked").split() == count(copied, "custom.remarked_too").split() == ["n", "1"]
+    for name in ("open", "open_too"):
+        assert re.search(rf"{custom}/{name}\.sql: custom model {name} is not published: .*unterminated /\* comment", said), said
     assert f"{custom}/bad.sql: custom model bad is not published" in said and "no_such_column" in said
     assert f"{custom}/after_bad.sql: custom model after_bad is not published: skipped" in said
     assert f"{custom}/two.sql: custom model two is not published: a model is one select; this is select, drop" in said
@@ -73,7 +81,7 @@ def test_custom_models_are_published_and_their_errors_are_reported(copied: Wareh
     assert f"{custom}/own.sql: custom model own is not published: parts_by: of the project's own models" in said
     assert f"{custom}/doubled.yml: test unique_doubled_x failed" in said
     assert "correct or remove it, then run `drivetail build`" in said
-    assert sum(str(custom) in problem for problem in problems(copied)) == 7
+    assert sum(str(custom) in problem for problem in problems(copied)) == 9
     assert "custom model bad is not published" in built(copied)  # nothing is new, the error is still there
 
     (custom / "wrong.sql").write_text("select {{ from")
@@ -82,8 +90,9 @@ def test_custom_models_are_published_and_their_errors_are_reported(copied: Wareh
     assert count(copied, "marts.fct_drive_slowness") == marts
     assert "custom.slow" not in count(copied, "custom.slow") or "does not exist" in count(copied, "custom.slow")
 
-    for name in ("two.sql", "pragma.sql", "hooked.sql", "own.sql", "bad.sql", "after_bad.sql", "doubled.sql", "doubled.yml", "wrong.sql"):
-        (custom / name).unlink()
+    for name in ["two", "pragma", "hooked", "own", "bad", "after_bad", "doubled", "wrong", "open", "open_too"]:
+        (custom / f"{name}.sql").unlink()
+    (custom / "doubled.yml").unlink()
     built(copied)
     assert count(copied, "custom.slow") == marts
     assert not [problem for problem in problems(copied) if str(custom) in problem]
@@ -110,6 +119,7 @@ def test_a_reference_to_a_missing_model_stops_only_custom_models(copied: Warehou
     assert count(copied, "marts.dim_drives")
 
 
+@pytest.mark.usefixtures("worker")
 def test_a_model_beyond_its_limits_stops_no_other(copied: Warehouse, custom: Path) -> None:
     copied.settings.write_text('[custom]\nseconds = 2\nmemory = "100MB"\n')
     crossed = "from range(10000000) as a (x), range(10000000) as b (y) where x <> y"
@@ -118,10 +128,15 @@ def test_a_model_beyond_its_limits_stops_no_other(copied: Warehouse, custom: Pat
     (custom / "large.sql").write_text(f"{table} select list(x order by hash(x)) as n from range(100000000) as a (x)")
     (custom / "tested.sql").write_text(f"select * {crossed}")
     (custom / "tested.yml").write_text("models: [{name: tested, columns: [{name: x, data_tests: [unique]}]}]")
+    # each level takes DuckDB's parser twice as long, and no interrupt reaches it; the sibling is of joins
+    (custom / "nested.sql").write_text("(with a as (" * 40)
+    (custom / "joined.sql").write_text("select 1 as x from " + "(" * 3000 + "range(1) as a" + " join range(1) as b on true)" * 3000)
     (custom / "well.sql").write_text("select 1 as x")
     said = built(copied)
     assert f"{custom}/endless.sql: custom model endless is not published: it takes longer than 2 s" in said
     assert f"{custom}/large.sql: custom model large is not published" in said
+    assert f"{custom}/nested.sql: custom model nested is not published" in said
+    assert f"{custom}/joined.sql: custom model joined is not published" in said
     assert f"{custom}/tested.yml: test unique_tested_x failed: it takes longer than 2 s" in said
     assert count(copied, "marts.dim_drives").startswith("n") and count(copied, "custom.well").split() == ["n", "1"]
     copied.settings.write_text('[custom]\nseconds = "long"\n')

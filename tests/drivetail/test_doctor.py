@@ -151,12 +151,12 @@ def test_drives_that_are_not_judged_are_counted_by_host(monkeypatch: pytest.Monk
     asked = _Doctor(None, Selection(), datetime(2026, 1, 5), Inventory(kinds={"S4": "disk"}))  # type: ignore[arg-type]
     asked.drives = [{"instance": f"{host}:9100", "device": device} for host, device in (("hw1", "sda"), ("hw1", "sdb"), ("web1", "sda"))]
     asked.drives += [{"instance": "web1:9100", "device": device} for device in ("sdb", "sdc", "nvme0n1")]
-    asked.infos = {("web1:9100", "sdc"): "S4"}
+    asked.infos = {("web1", "sdc"): "S4"}
     asked.described = {
-        ("hw1:9100", "sda"): {"model": "PERC_H740P_Mini", "rotational": "1"},
-        ("hw1:9100", "sdb"): {"model": "PERC_H740P_Mini", "rotational": "1"},
-        ("web1:9100", "sda"): {"model": "ST16000NM001G", "rotational": "0"},
-        ("web1:9100", "sdb"): {"model": "ST16000NM001G"},
+        ("hw1", "sda"): {"model": "PERC_H740P_Mini", "rotational": "1"},
+        ("hw1", "sdb"): {"model": "PERC_H740P_Mini", "rotational": "1"},
+        ("web1", "sda"): {"model": "ST16000NM001G", "rotational": "0"},
+        ("web1", "sdb"): {"model": "ST16000NM001G"},
     }
     (hidden,) = asked.hidden(variables()["raid_controller_models"])
     assert hidden.said == "2 logical drives of a RAID controller, so the drives behind it are not visible: hw1 (sda, sdb)"

@@ -15,7 +15,8 @@ import pytest
 
 import ingest.raw.arrivals
 from drivetail.ask.status import collect_status
-from drivetail.feeds.inbox import AHEAD, DONE, FAILED, NEW, SETTLING, arrived, deal, hours_of_name, land_each, list_entries
+from drivetail.feeds.entries import AHEAD, DONE, FAILED, NEW, SETTLING, arrived, deal, hours_of_name, list_entries
+from drivetail.feeds.inbox import land_each
 from drivetail.feeds.outcomes import BEGUN, HELD, HINDERED, LANDED, NOT_LANDED, NOTHING_NEW, REFUSED, Outcome, register
 from drivetail.service import SettingsError
 from drivetail.service.settings import Settings, load_settings, settings_file, write_settings

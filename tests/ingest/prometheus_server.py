@@ -32,7 +32,7 @@ settle_minutes = 0
 """
 """Text of a drivetail.toml: such a server, and an inbox."""
 LOOKBACK = 300
-_QUERY = re.compile(r"(?:(\w+)\()?(\{.*\})(?:\[(\d+)s\])?\)?( > 0)?")
+_QUERY = re.compile(r"(?:count\()?(?:(\w+)\()?(\{.*\})(?:\[(\d+)s\])?\)*( > 0)?")
 _MATCHER = re.compile(r'(\w+)(=~|!~|=)("(?:[^"\\]|\\.)*")')
 
 Samples = list[tuple[float, float]]

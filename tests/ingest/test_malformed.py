@@ -268,9 +268,9 @@ def damaged_parquet() -> bytes:
     return parquet_bytes()[:8] + b"\xff" * 52 + parquet_bytes()[60:]
 
 
-def encrypted_parquet() -> bytes:
+def encrypted_parquet(data: bytes | None = None) -> bytes:
     """A plain footer that says that its first column is encrypted: Arrow aborts over it."""
-    data = parquet_bytes()
+    data = data or parquet_bytes()
     end = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
     footer = read_struct(data[end:])
     column = footer[4][1][1][0][1][1][1][0]

@@ -32,6 +32,9 @@ SERVER.set_forkserver_preload(["tests.proof.warm"])
 OPERATIONS = {"open", "os.mkdir", "os.remove", "os.rename", "os.link", "os.rmdir", "os.scandir", "shutil.rmtree"}
 """Audit events of Python that a step is counted by. An fsync has none, but each opens its file first."""
 
+DELIVERY = {"hash", "read", "gate", "judge", "commit"}
+"""Phases of a delivery, which a worker lands; `steps` of a command have those of its worker."""
+
 
 @dataclass(frozen=True)
 class Strain:
@@ -130,15 +133,17 @@ def run(arguments: list[str], phase: str | None, step: int | None, strain: Strai
     """In the child: run the command, counting steps by phase; never returns."""
     import drivetail.cli
     from engine.warehouse import Warehouse
+    from ingest import worker
 
     os.setsid()
     for printed in (1, 2):
         os.dup2(prints.fileno(), printed)
     os.environ |= environment()
     strain.apply()
-    note = Warehouse.note
+    note, say, call = Warehouse.note, worker._say, worker.Worker.call
     now = ""
     steps: dict[str, list[str]] = {}
+    command, deliveries = os.getpid(), steps_file.with_suffix(".worker")
 
     def noted(self: Warehouse, name: str, **progress: object) -> None:
         nonlocal now
@@ -146,12 +151,27 @@ def run(arguments: list[str], phase: str | None, step: int | None, strain: Strai
         now = name
         steps.setdefault(name, [])
 
+    def called(*arguments: Any, **options: Any) -> Any:
+        found = call(*arguments, **options)
+        steps.update(json.loads(deliveries.read_text()))
+        return found
+
+    def said(pipe: Connection, what: str, *about: Any) -> None:
+        nonlocal now
+        now = ""
+        deliveries.write_text(json.dumps({name: steps[name] for name in DELIVERY & set(steps)}))
+        say(pipe, what, *about)
+        if what == "progress":
+            now = about[0]
+            steps.setdefault(now, [])
+
     def count(event: str, _: object) -> None:
-        if now and event in OPERATIONS:
+        if now and event in OPERATIONS and (os.getpid() != command or now not in DELIVERY):
             if now == phase and len(steps[now]) == step:
-                os.kill(os.getpid(), signal.SIGKILL)
+                os.killpg(0, signal.SIGKILL)
             steps[now].append(event)
 
+    worker._say, worker.Worker.call = said, called  # type: ignore[method-assign]
     Warehouse.note = noted  # type: ignore[method-assign]
     sys.addaudithook(count)
     code = 1

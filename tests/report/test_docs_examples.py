@@ -27,6 +27,7 @@ BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 RUN = {
     ("docs/cookbook.md", "sql"): "tests/report/test_cookbook.py",
     ("docs/cookbook.md", "python"): "tests/report/test_cookbook.py",
+    ("docs/sources/prometheus.md", "yaml"): "tests/ingest/test_prometheus_dialects.py",
     ("models/custom/README.md", "sql"): "tests/drivetail/test_custom_models.py",
     ("models/custom/README.md", "yaml"): "tests/drivetail/test_custom_models.py",
 }

@@ -109,7 +109,7 @@ def _one_more(warehouse: Path, work: Path, number: int) -> float:
     at = (FIRST + timedelta(hours=number // HOSTS)).isoformat()
     host = number % HOSTS
     file = work / f"drive_hours-{number}.csv"
-    rows = [f"{at},h{host}d{drive},h{host},100,,{100 + drive},\n" for drive in range(DRIVES)]
+    rows = [f"{at},h{host}d{drive},h{host},100,0,{100 + drive},\n" for drive in range(DRIVES)]
     file.write_text(f"{HEADER}\n{''.join(rows)}", encoding="utf-8")
     began = time.process_time()
     ingest("bundle", [file], warehouse)

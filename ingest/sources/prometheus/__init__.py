@@ -36,10 +36,11 @@ from ingest.reading.text import one_line
 from ingest.sources import SOURCES
 from ingest.sources.prometheus.arrays import ARRAY, take_works, works_of
 from ingest.sources.prometheus.client import Client, PrometheusError, server_url
+from ingest.sources.prometheus.dialects import DIALECTS
 from ingest.sources.prometheus.health import Point, health_of
 from ingest.sources.prometheus.known import hosts_apart, last_sightings, unknown_rows, without_known_claims
-from ingest.sources.prometheus.paths import Naming, contradictions, named, naming_of, with_names
-from ingest.sources.prometheus.pull import HOUR, Selection, chunks, pull, pull_arrays, pull_health, pull_latencies
+from ingest.sources.prometheus.paths import Naming, contradictions, known_by_all, named, naming_of, watched_by_several, with_names
+from ingest.sources.prometheus.pull import HOUR, READS, Selection, chunks, pull, pull_arrays, pull_health, pull_latencies
 from ingest.sources.prometheus.readings import CARRIED, READING, Rolled, checks, roll_up
 from ingest.sources.prometheus.text import EXPECTED as EXPECTED_TEXT
 from ingest.sources.prometheus.text import PLACE, Labels, SampleFile, Samples, is_watched_twice, read_samples, spans_of
@@ -158,7 +159,8 @@ def _health_points(path: Path) -> Iterator[Point]:
 def spool(warehouse: Path, url: str, options: Mapping[str, Any]) -> Path:
     """Where the pieces of a pull wait until they have landed: a folder per server and selection."""
     asked = {name: options.get(name) for name in SOURCES["prometheus"].all_options}
-    key = json.dumps([url, asked, list(READING)], sort_keys=True)  # another release may keep other columns
+    # another release may keep other columns, or know other collectors
+    key = json.dumps([url, asked, list(READING), [one.title for one in DIALECTS]], sort_keys=True)
     return Path(warehouse) / "pulled" / hashlib.sha256(key.encode()).hexdigest()[:16]
 
 
@@ -201,6 +203,7 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     apart = hosts_apart(landing)
     pulled = [_looked_through(file) for file in files if file.record_kind == PULLED]
     naming, notes = naming_of([found for found, _ in pulled], apart, [places for _, places in pulled])
+    counted = [places for _, places in pulled]
     arrays = [pl.DataFrame(schema={**ARRAY, "file_no": pl.Int64()})]
     read = partial(_read, landing, naming, arrays)
     together = [(result, samples) for result, samples in landing.read_each(files, read) if samples is not None]
@@ -208,6 +211,7 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     before = pl.DataFrame(schema=_NUMBERED)
     series = [file for _, file in together]
     spans = spans_of(series)
+    counted += [file.series.filter(pl.col("metric") == READS).select("host", "path") for file in series]
     if series:
         days = zip(*(file.pieces(spans) for file in series), strict=True) if is_watched_twice(series) else ()
         differing = (contradictions(pl.concat([samples.readings for samples in day])) for day in days)
@@ -223,7 +227,7 @@ def land(files: list[SourceFile], landing: Landing) -> None:
         with landing.reading(result):
             _take_health(file.health_points(), naming, landing, result)
     if landing.by_no:
-        landing.by_no[max(landing.by_no)].notes += notes
+        landing.by_no[max(landing.by_no)].notes += notes + watched_by_several(counted)
 
 
 def _looked_through(file: SourceFile) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -306,7 +310,7 @@ def _stage(readings: pl.DataFrame, landing: Landing) -> pl.DataFrame:
     if not readings.height:
         return readings
     seconds = seconds_of(landing.options)
-    rolled: Rolled = roll_up(readings, seconds)
+    rolled: Rolled = roll_up(known_by_all(readings), seconds)
     notes = landing.by_no[max(readings["file_no"].unique())].notes
     notes += [note for note in rolled.notes if note not in notes]
     take_back(rolled.unused, landing.by_no, "rows_superseded")

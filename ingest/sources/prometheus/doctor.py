@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cached_property
 
 import polars as pl
 
@@ -22,12 +25,13 @@ from ingest.contract.findings import (
     kind_finding,
     some_of,
 )
-from ingest.reading.devices import drive_of, is_hidden_path
+from ingest.reading.devices import drive_of, is_hidden_path, is_placeholder
 from ingest.sources.prometheus.client import Client, PrometheusError, TooMuch
+from ingest.sources.prometheus.dialects import COLLECTOR, LOOKED_FOR, TODAY, not_read, recognised, way_of
 from ingest.sources.prometheus.paths import contradictions, naming_of
 from ingest.sources.prometheus.pull import LOOKBACK_SECONDS, READS, Selection, quoted
-from ingest.sources.prometheus.readings import COUNTERS, METRIC, NEEDED, READING, named_hosts
-from ingest.sources.prometheus.text import INFO, MEMBER, OLD, located_by
+from ingest.sources.prometheus.readings import COUNTERS, NEEDED, READING, named_hosts
+from ingest.sources.prometheus.text import INFO, MEMBER, located_by, named_by_watcher
 
 PROBES = 24
 """Hours that one question about the history looks at."""
@@ -83,21 +87,27 @@ def diagnose(
 class _Doctor:
     def __init__(self, client: Client, selection: Selection, now: datetime, inventory: Inventory) -> None:
         self.client, self.selection, self.inventory = client, selection, inventory
+        self.views = [selection]
         self.now = int(now.replace(tzinfo=UTC).timestamp())
         self.drives: list[dict[str, str]] = []
-        self.infos: dict[tuple[str | None, str | None], str] = {}
+        self.infos: dict[tuple[str, str], str] = {}
         self.described: dict[tuple[str, str], dict[str, str]] = {}
         self.members: list[dict[str, str]] = []
 
     @property
     def places(self) -> list[tuple[str, str]]:
-        """Target and device of each drive, as often as it is watched."""
-        return [(drive.get(self.selection.labels.host, ""), drive.get(self.selection.labels.device, "")) for drive in self.drives]
+        """Host and device of each drive, as often as it is watched."""
+        return [self.place(drive) for drive in self.drives]
 
-    @property
+    def place(self, labels: Mapping[str, str], device: str | None = None) -> tuple[str, str]:
+        """Host and device that a series is about; the host is the target where no drive of it is known."""
+        target = labels.get(self.selection.labels.host, "")
+        return self.names.get(target, target), labels.get(self.selection.labels.device, "") if device is None else device
+
+    @cached_property
     def names(self) -> dict[str, str]:
         """The hosts of the targets."""
-        return named_hosts([host for host, _ in self.places])
+        return named_by_watcher(self.drives, self.selection.labels.host)
 
     def vector(self, query: str, at: int | None = None) -> list[tuple[dict[str, str], float]]:
         """An instant query: (labels, value)."""
@@ -107,26 +117,45 @@ class _Doctor:
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
             raise PrometheusError(f"{query}: no vector, the server answered with {str(data)[:80]!r}") from error
 
+    def each(self, query: str, metrics: Iterable[str], at: int | None = None) -> list[tuple[dict[str, str], float]]:
+        """The answers to an instant query of these metrics (its `%s`), of every dialect that is there, with node_exporter's labels."""
+        wanted = list(metrics)
+        return [(view.today(labels)[0], value) for view in self.views for labels, value in self.vector(query % view.of(wanted), at)]
+
     def transport(self) -> list[Finding]:
         if self.client.has_credentials and self.client.url.startswith("http://"):
             return [Finding("transport", WEAK, "credentials are sent without encryption", "use https:// if the server has it")]
         return []
 
     def counters(self) -> list[Finding]:
-        there = dict.fromkeys(COUNTERS, 0)
-        for labels, count in self.vector(f"count by (__name__) ({self.selection.of(COUNTERS)})"):
-            there[labels.get("__name__", "")] = int(count)
-        if not any(there.values()):
-            return [self._nothing()]
-        needed = [METRIC[name] for name in NEEDED if not there[METRIC[name]]]
-        others = [metric for metric, count in there.items() if not count and metric not in needed]
-        if needed:
-            todo = "check that nothing drops them (metric_relabel_configs, --match)"
-            return [Finding("counters", MISSING, f"no {', '.join(needed)}; a latency needs I/Os and their time, reads and writes", todo)]
-        if others:
+        found: list[Finding] = []
+        whole = []
+        for view in self.selection.views():
+            by = ", ".join(filter(None, ("__name__", view.dialect.direction)))
+            there = {
+                view.dialect.column_of(labels.get("__name__", ""), labels): int(count)
+                for labels, count in self.vector(f"count by ({by}) ({view.of(COUNTERS)})")
+            }
+            if there:
+                found.append(self._counted(view, there))
+                whole += [view] * (found[-1].state != MISSING)
+        self.views = whole or self.views
+        # what one collector lacks another may have
+        return [replace(one, state=WEAK) if whole and one.state == MISSING else one for one in found] or [self._nothing()]
+
+    def _counted(self, view: Selection, there: Mapping[str | None, int]) -> Finding:
+        """Whether one collector has all counters: `there`, drives by column."""
+        dialect = view.dialect
+        whose = "" if dialect == TODAY else f" of {dialect.title}"
+        lacks = {column: getattr(dialect, column) for column in COUNTERS.values() if not there.get(column)}
+        shown = [f"{name} ({way_of(column)})" if dialect.direction else name for column, name in lacks.items()]
+        if any(column in lacks for column in NEEDED):
+            said = f"no {', '.join(shown)}{whose}; a latency needs I/Os and their time, reads and writes"
+            return Finding("counters", MISSING, said, "check that nothing drops them (metric_relabel_configs, --match)")
+        if lacks:
             todo = "sizes of I/Os will be unknown; check that nothing drops them (metric_relabel_configs)"
-            return [Finding("counters", WEAK, f"no {', '.join(others)}", todo)]
-        return [Finding("counters", OK, f"all {len(COUNTERS)} counters, of {there[READS]} drives")]
+            return Finding("counters", WEAK, f"no {', '.join(shown)}{whose}", todo)
+        return Finding("counters", OK, f"all {len(COUNTERS)} counters{whose}, of {there['reads']} drives")
 
     def _nothing(self) -> Finding:
         anywhere = self.vector(f"topk(1, {READS})")
@@ -136,19 +165,17 @@ class _Doctor:
                 f"no counter of a whole drive under the label {self.selection.labels.device!r}; {READS} has the labels {json.dumps(labels)}"
             )
             return Finding("counters", MISSING, said, "name the label of the device with --device-label, or loosen --match")
-        old = next(iter(OLD))
-        if self.vector(f"topk(1, {old})"):
-            said = f"no {READS}, but {old}: these are the names of node_exporter before 0.16, which a pull does not read"
-            return Finding("counters", MISSING, said, "upgrade node_exporter; files of samples are read with these names, too")
+        self.views = self.selection.views()
         if self.hours_back()[0] is not None:
             todo = "are the exporters down? `up == 0` lists targets that do not answer; what is there can be pulled: --from, --until"
             return Finding("counters", MISSING, f"no {READS} now, but of hours before: nothing is scraped any more", todo)
-        return Finding(
-            "counters", MISSING, f"no {READS}", "run node_exporter (its diskstats collector is on by default) and scrape it; see --match"
-        )
+        others = self.vector(f"count by (__name__) ({{__name__=~{quoted(recognised())}}})")
+        said = "; ".join([f"no {READS}, nor what {LOOKED_FOR} call it", *not_read(labels.get("__name__", "") for labels, _ in others)])
+        todo = "run node_exporter (its diskstats collector is on by default) and scrape it; see --match"
+        return Finding("counters", MISSING, said, todo)
 
     def hosts(self) -> list[Finding]:
-        read = [labels for labels, _ in self.vector(self.selection.of([READS]))]
+        read = [labels for labels, _ in self.each("%s", [READS])]
         self.drives = [labels for labels in read if not is_hidden_path(labels.get(self.selection.labels.device, ""))]
         name = self.selection.labels.host
         unnamed = sum(not labels.get(name) for labels in self.drives)
@@ -157,9 +184,10 @@ class _Doctor:
             todo = f"name the label of the host with --host-label; there are {', '.join(known)}"
             return [Finding("hosts", MISSING, f"{unnamed} of {len(self.drives)} drives have no label {name!r}", todo)]
         places, host_count = set(self.places), count_of(len(set(self.names.values())), "host")
-        found = [Finding("hosts", OK, f"{count_of(len(places), 'drive')} on {host_count}, by the label {name!r}")]
+        by = some_of(list(dict.fromkeys(view.target or name for view in self.views)))
+        found = [Finding("hosts", OK, f"{count_of(len(places), 'drive')} on {host_count}, by the label {by!r}")]
         if again := len(self.drives) - len(places):
-            said = f"{again} drives are watched more than once, by several jobs or replicas"
+            said = f"{again} drives are watched more than once, by several collectors, jobs or replicas"
             found.append(Finding("hosts", OK, f"{said}; each time counts once"))
             found += self.apart()
         return found
@@ -169,7 +197,7 @@ class _Doctor:
         labels = self.selection.labels
         rows: dict[tuple[str, str | None, str, int], dict[str, float]] = {}
         for at in (self.now - 3600, self.now):
-            for given, value in self.vector(self.selection.of(COUNTERS), at):
+            for given, value in self.each("%s", COUNTERS, at):
                 target = given.get(labels.host, "")
                 _, host, device, path, _ = located_by("", given, self.names | {target: self.names.get(target, target)}, labels, target)
                 rows.setdefault((host, device, path, at), {})[COUNTERS.get(given.get("__name__", ""), "")] = value
@@ -184,7 +212,7 @@ class _Doctor:
     def silent(self) -> list[Finding]:
         """Hosts that had drives a day ago and have none now."""
         name, device = self.selection.labels.host, self.selection.labels.device
-        before = self.vector(self.selection.of([READS]), self.now - 86_400)
+        before = self.each("%s", [READS], self.now - 86_400)
         seen = {"", *self.names}
         gone = [host for there, _ in before if (host := there.get(name, "")) not in seen and not is_hidden_path(there.get(device, ""))]
         if not gone:
@@ -195,7 +223,7 @@ class _Doctor:
         return [Finding("silent", WEAK, said, todo)]
 
     def interval(self) -> list[Finding]:
-        counts = [int(value) for _, value in self.vector(f"count_over_time({self.selection.of([READS])}[3599s])")]
+        counts = [int(value) for _, value in self.each("count_over_time(%s[3599s])", [READS])]
         most = max(counts, default=0)
         if most < 2:
             said = "drives were scraped less than twice in the last hour"
@@ -254,21 +282,21 @@ class _Doctor:
 
     def oldest_of(self, oldest: int, newest: int, step: int) -> int | None:
         """The oldest hour with counters, of every `step`-th from `oldest` hours back on."""
-        query = f"count(count_over_time({self.selection.of([READS])}[3599s]))"
         # asked a second before the hour ends: a scrape at a full hour is of the next
         start, end = ((self.now // 3600 - hours + 1) * 3600 - 1 for hours in (oldest, newest))
-        points = [int(at) for one in self.client.query_range(query, start, end, step * 3600) for at, _ in one.points]
+        queries = [f"count(count_over_time({view.of([READS])}[3599s]))" for view in self.views]
+        points = [int(at) for query in queries for one in self.client.query_range(query, start, end, step * 3600) for at, _ in one.points]
         return oldest - (min(points) - start) // 3600 if points else None
 
     def serials(self) -> list[Finding]:
-        infos = [labels for labels, _ in self.vector(self.selection.of([INFO]))]
-        name, device = self.selection.labels.host, self.selection.labels.device
-        self.described = {(labels.get(name, ""), labels.get(device, "")): labels for labels in infos}
+        infos = [drive for drive in self.drives if COLLECTOR in drive] + [labels for labels, _ in self.vector(self.selection.of([INFO]))]
+        self.described = {self.place(labels): labels for labels in infos}
         self.members = [labels for labels, _ in self.vector(f"{{__name__={quoted(MEMBER)}}}")]
-        self.infos = {(labels.get(name), drive_of(labels.get("device", ""))): labels.get("serial", "") for labels in self.members}
-        self.infos |= {(labels.get(name), labels.get(device)): serial for labels in infos if (serial := labels.get("serial"))}
-        places, names, landed = set(self.places), self.names, self.inventory.serials
-        known = [serial for host, place in places if (serial := self.infos.get((host, place)) or landed.get(f"{names[host]}/{place}"))]
+        self.infos = {self.place(labels, drive_of(labels.get("device", ""))): labels.get("serial", "") for labels in self.members}
+        of_infos = ((self.place(labels), labels.get("serial")) for labels in infos)
+        self.infos |= {place: serial for place, serial in of_infos if serial and not is_placeholder(serial)}
+        places, landed = set(self.places), self.inventory.serials
+        known = [serial for place in places if (serial := self.infos.get(place) or landed.get("/".join(place)))]
         shared = sorted({serial for serial in known if known.count(serial) > 1})
         found = []
         if len(known) < len(places):
@@ -284,23 +312,23 @@ class _Doctor:
         devices: dict[str, list[str]] = {}
         for (host, device), labels in self.described.items():
             if controllers and re.search(controllers, labels.get("model", "").lower()):
-                devices.setdefault(named_hosts([host])[host], []).append(device)
+                devices.setdefault(host, []).append(device)
         return hidden_finding(devices)
 
     def kinds(self) -> list[Finding]:
-        places, names = set(self.places), self.names
+        places = set(self.places)
         unknown = [
-            names[host]
-            for host, place in places
-            if self.described.get((host, place), {}).get("rotational") not in ("0", "1")
-            and not self.inventory.has_kind(f"{names[host]}/{place}")
-            and not self.inventory.has_kind(self.infos.get((host, place)) or "")
+            place[0]
+            for place in places
+            if self.described.get(place, {}).get("rotational") not in ("0", "1")
+            and not self.inventory.has_kind("/".join(place))
+            and not self.inventory.has_kind(self.infos.get(place) or "")
         ]
         return kind_finding(len(unknown), len(places), unknown)
 
     def groups(self, least_drives: int) -> list[Finding]:
         labels, names = self.selection.labels, self.names
-        members = {(one.get(labels.host), drive_of(one.get("device", ""))): one.get("uuid") or one.get("md", "") for one in self.members}
+        members = {self.place(one, drive_of(one.get("device", ""))): one.get("uuid") or one.get("md", "") for one in self.members}
         # an array by its host and its name there: nobody knows it by its UUID
         called = {
             one["uuid"]: f"{names.get(one.get(labels.host, ''), '')} {one['md']}".strip()
@@ -309,9 +337,9 @@ class _Doctor:
         }
         groups: dict[str, set[tuple[str, str]]] = {}
         guessed = 0
-        for drive, (host, device) in zip(self.drives, self.places, strict=True):
-            group = labels.group_of(drive) or members.get((host, device))
-            group = self.inventory.group_of(self.infos.get((host, device)), f"{names[host]}/{device}", named=group)
+        for drive, place in zip(self.drives, self.places, strict=True):
+            group = labels.group_of(drive) or members.get(place)
+            group = self.inventory.group_of(self.infos.get(place), "/".join(place), named=group)
             guessed += group is None
-            groups.setdefault(host if group is None else group, set()).add((host, device))
+            groups.setdefault(place[0] if group is None else group, set()).add(place)
         return group_findings({called.get(group, group): len(drives) for group, drives in groups.items()}, guessed, least_drives)

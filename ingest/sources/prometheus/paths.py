@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import polars as pl
 
 from ingest.contract.findings import some_of
-from ingest.sources.prometheus.readings import DRIVE, NEEDED
+from ingest.sources.prometheus.dialects import COLLECTOR, TODAY
+from ingest.sources.prometheus.readings import DRIVE, IDENTITY, NEEDED
 
 ALIKE = 0.1
 """Counters of one drive that two watchers read differ by no more than this part of what it did meanwhile, or by less than these."""
@@ -155,6 +156,27 @@ def naming_of(
         f"series of one host and device contradict each other; {_labels(by)} apart and becomes part of the host's name: {some_of(said)}"
         for by, said in notes.items()
     ]
+
+
+def known_by_all(readings: pl.DataFrame) -> pl.DataFrame:
+    """Readings by other collectors with node_exporter's last description of the drive (IDENTITY), where they have none."""
+    is_other = readings["path"].str.contains(f'"{COLLECTOR}": ', literal=True)
+    own, others = readings.filter(~is_other), readings.filter(is_other)
+    if not own.height or not others.height:
+        return readings
+    said = own.select("host", "device", "at", *IDENTITY).sort("at")
+    named = others.sort("at").join_asof(said, on="at", by=["host", "device"], strategy="backward", check_sortedness=False, suffix="_said")
+    named = named.with_columns(pl.coalesce(name, f"{name}_said").alias(name) for name in IDENTITY)
+    return pl.concat([own, named.select(readings.columns)])
+
+
+def watched_by_several(seen: Sequence[pl.DataFrame]) -> list[str]:
+    """A note on the hosts whose drives several collectors count. seen: host and path of all counters."""
+    by: dict[str, set[str]] = {}
+    for host, path in pl.concat(seen).unique().iter_rows() if seen else ():
+        by.setdefault(host, set()).add(labels_of(path).get(COLLECTOR, TODAY.collector))
+    told = [f"{host} by {', '.join(sorted(collectors))}" for host, collectors in sorted(by.items()) if len(collectors) > 1]
+    return [f"drives are counted by several collectors, and each time counts once: {some_of(told)}"] if told else []
 
 
 def _labels(names: tuple[str, ...]) -> str:

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 import polars as pl
@@ -23,10 +24,21 @@ from ingest.reading.histograms import BUCKET
 from ingest.sources.mdadm import IDLE_STATES
 from ingest.sources.prometheus.arrays import ARRAY, STATE, arrays_of
 from ingest.sources.prometheus.client import Client, PrometheusError, Series, TooMuch
+from ingest.sources.prometheus.dialects import DIALECTS, TODAY, Dialect, way_of
 from ingest.sources.prometheus.health import METRICS as HEALTH
 from ingest.sources.prometheus.health import Point
 from ingest.sources.prometheus.readings import COUNTERS, LOOKBACK_US, READING, named_hosts
-from ingest.sources.prometheus.text import INFO, MEMBER, Labels, identities, located_by, memberships, path_of_counters, with_identity
+from ingest.sources.prometheus.text import (
+    INFO,
+    MEMBER,
+    TELLS,
+    Labels,
+    identities,
+    located_by,
+    memberships,
+    path_of_counters,
+    with_identity,
+)
 
 HOUR = 3600
 HISTOGRAM = "ebpf_exporter_bio_latency_seconds_bucket"
@@ -51,16 +63,56 @@ _POINT: dict[str, pl.DataType] = {
 
 @dataclass(frozen=True)
 class Selection:
-    """Selection from a server: label matchers as in PromQL (`job="node"`), and which labels say where a drive is."""
+    """Selection from a server: label matchers as in PromQL (`job="node"`), which labels say where a drive is, and whose names are asked
+    for. `target`: the label of these that names the host.
+    """
 
     match: tuple[str, ...] = ()
     labels: Labels = field(default_factory=Labels)
+    dialect: Dialect = TODAY
+    target: str = ""
 
     def of(self, metrics: Collection[str], *more: str) -> str:
-        """A selector of these metrics, of whole drives and paths to them; the members of an array may be partitions."""
+        """A selector of these metrics (names of node_exporter's), of whole drives and paths to them; the members of an array may be
+        partitions.
+        """
+        columns = [COUNTERS[metric] for metric in metrics if metric in COUNTERS]
+        asked = [self.dialect.names(columns)] if columns else []
+        asked += [metric for metric in metrics if metric not in COUNTERS]
         names = f"{WHOLE_DRIVE}(p?[0-9]+)?" if MEMBER in metrics else f"{WHOLE_DRIVE}|{HIDDEN_PATH}|{VIRTUAL_PARTITION}"
-        drives = f"{self.labels.device}=~{quoted(names)}"
-        return "{" + ",".join((f"__name__=~{quoted('|'.join(metrics))}", drives, *self.match, *more)) + "}"
+        devices = self.dialect.devices(self.labels.device)
+        drives = [f"{device}=~{quoted(self.dialect.drives or names)}" if len(devices) == 1 else f'{device}!=""' for device in devices]
+        if self.dialect.direction:
+            drives.append(f"{self.dialect.direction}=~{quoted('|'.join(sorted(set(map(way_of, columns)))))}")
+        return "{" + ",".join((f"__name__=~{quoted('|'.join(asked))}", *drives, *self.match, *more)) + "}"
+
+    def views(self) -> list[Selection]:
+        """The same of every dialect, for each label that may name the host: a series is in one of them."""
+        found = []
+        for dialect in DIALECTS:
+            hosts = dialect.hosts(self.labels.host)
+            for number, host in enumerate(hosts):
+                apart = [f'{other}=""' for other in hosts[:number]] + [f'{host}!=""'] * (host != hosts[-1])
+                found.append(replace(self, match=(*self.match, *apart), dialect=dialect, target=host))
+        return found
+
+    def today(self, labels: Mapping[str, str]) -> tuple[dict[str, str], float]:
+        """Labels of an answer as node_exporter gives them, and how many of its units are one."""
+        given = self.dialect.labels_of_today(labels, self.labels.host, self.labels.device)
+        metric = labels.get("__name__", "")
+        column = self.dialect.column_of(metric, labels)
+        return given | ({"__name__": getattr(TODAY, column)} if column else {}), self.dialect.per(column, metric)
+
+    def of_today(self, series: Iterable[Series]) -> list[Series]:
+        """Series of an answer as node_exporter has them."""
+        found = []
+        for one in series:
+            labels, per = self.today(one.labels)
+            points = one.points
+            with suppress(ValueError):  # what is no number stays as it is, and is refused as such
+                points = points if per == 1 else [(at, repr(float(value) / per)) for at, value in points]
+            found.append(Series(labels, points))
+        return found
 
 
 def quoted(text: str) -> str:
@@ -83,7 +135,7 @@ def pull(client: Client, selection: Selection, first: datetime, end: datetime, s
     Halves the range where it is too much for the server. Raises: PrometheusError.
     """
     try:
-        return _pull(client, selection, unix_of(first), unix_of(end), step)
+        return _of_all(client, selection, unix_of(first), unix_of(end), step)
     except TooMuch:
         hours = (end - first) // timedelta(hours=1)
         if hours <= 1:
@@ -167,19 +219,33 @@ def unix_of(hour: datetime) -> int:
     return int(hour.replace(tzinfo=UTC).timestamp())
 
 
+def _of_all(client: Client, selection: Selection, start: int, end: int, step: int) -> pl.DataFrame:
+    """The readings of all dialects; those that are not node_exporter's of today are asked for where there are any."""
+    views = selection.views()
+    reads = "|".join(dict.fromkeys(view.dialect.reads for view in views if view.dialect != TODAY))
+    others = "{" + ",".join((f"__name__=~{quoted(reads)}", *selection.match)) + "}"
+    if not client.query_range(f"count(count_over_time({others}[{HOUR}s]))", start, end, HOUR):
+        views = [view for view in views if view.dialect == TODAY]
+    return pl.concat([_pull(client, view, start, end, step) for view in views]).sort(*_PLACE, "at")
+
+
 def _pull(client: Client, selection: Selection, start: int, end: int, step: int) -> pl.DataFrame:
     window = LOOKBACK_SECONDS + step
 
     def at_steps(query: str) -> list[Series]:
-        return _each_once(client.query_range(query, start, end, step))
+        return selection.of_today(_each_once(client.query_range(query, start, end, step)))
 
+    scrapes = at_steps(f"count_over_time({selection.of([READS])}[{step}s])")
+    if not scrapes:
+        return pl.DataFrame(schema=READING)
+    counters, is_described = at_steps(selection.of(COUNTERS)), selection.dialect.collector == TODAY.collector
     answers = {
-        "counters": at_steps(selection.of(COUNTERS)),
+        "counters": counters,
         "taken": at_steps(f"timestamp({selection.of([READS])})"),
-        "scrapes": at_steps(f"count_over_time({selection.of([READS])}[{step}s])"),
+        "scrapes": scrapes,
         "resets": [one for metric in COUNTERS for one in at_steps(f"resets({selection.of([metric])}[{window}s]) > 0")],
-        "info": at_steps(selection.of([INFO])),
-        "member": at_steps(selection.of([MEMBER])),
+        "info": at_steps(selection.of([INFO])) if is_described else counters,
+        "member": at_steps(selection.of([MEMBER])) if is_described else [],
     }
     targets = [one.labels.get(selection.labels.host, "") for one in answers["scrapes"]]
     hosts = named_hosts(targets)
@@ -191,6 +257,7 @@ def _pull(client: Client, selection: Selection, start: int, end: int, step: int)
     }
     answers = {what: [one for one in series if _place(one, selection) not in partitions] for what, series in answers.items()}
     points = {what: _points(series, hosts, selection.labels) for what, series in answers.items()}
+    points["info"] = points["info"].filter(TELLS)
     infos, members = _described(points["info"], points["member"])
     at_step = _at_steps(points["counters"], points["taken"], infos, members)
     for doubtful, place in _doubtful(points["info"], at_step):
@@ -318,11 +385,11 @@ def _every_scrape(client: Client, selection: Selection, end: int, step: int, dri
     targets = drives["target"].unique().sort().to_list()
     for at in range(0, len(targets), HOSTS_AT_ONCE):
         these = "|".join(re.escape(target) for target in targets[at : at + HOSTS_AT_ONCE])
-        where = f"{selection.labels.host}=~{quoted(these)}"
-        asked = ((*COUNTERS, INFO), (MEMBER,))
+        where = f"{selection.target or selection.labels.host}=~{quoted(these)}"
+        asked = ((*COUNTERS, INFO), (MEMBER,)) if selection.dialect.collector == TODAY.collector else (tuple(COUNTERS),)
         series = [one for metrics in asked for one in _each_once(client.query(f"{selection.of(metrics, where)}[{window}s]", end, window))]
-        points = _points(series, hosts, selection.labels)
-        infos, members = _described(points.filter(metric=INFO), points.filter(metric=MEMBER))
+        points = _points(selection.of_today(series), hosts, selection.labels)
+        infos, members = _described(points.filter(TELLS), points.filter(metric=MEMBER))
         counters = points.filter(pl.col("metric").is_in(list(COUNTERS))).join(drives, on=list(_PLACE), how="semi")
         readings = with_identity(_pivoted(counters).with_columns(_at()), infos, members)
         frames.append(_since(readings.select(*READING), end - step))

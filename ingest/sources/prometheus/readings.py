@@ -16,6 +16,7 @@ from ingest.contract.findings import some_of
 from ingest.reading.devices import head_of, host_of, is_path, is_placeholder
 from ingest.reading.parse import HOUR_US, Check
 from ingest.reading.spans import with_spans
+from ingest.sources.prometheus.dialects import COLUMNS, TODAY
 
 # As far back as Prometheus itself looks for a sample (--query.lookback-delta). An increment that began earlier than this
 # before its hour may belong to hours without a scrape, so it counts for none.
@@ -23,14 +24,7 @@ LOOKBACK_US = 300_000_000
 # The kernel prints the time of a drive's I/Os in milliseconds as 32 bits.
 WRAP_US = 2**32 * 1000
 
-COUNTERS: dict[str, str] = {
-    "node_disk_reads_completed_total": "reads",
-    "node_disk_writes_completed_total": "writes",
-    "node_disk_read_time_seconds_total": "read_seconds",
-    "node_disk_write_time_seconds_total": "write_seconds",
-    "node_disk_read_bytes_total": "read_bytes",
-    "node_disk_written_bytes_total": "written_bytes",
-}
+COUNTERS: dict[str, str] = {getattr(TODAY, column): column for column in COLUMNS}
 NEEDED = ("reads", "writes", "read_seconds", "write_seconds")
 COUNTS = ("reads", "writes", "read_bytes", "written_bytes")
 TIMES = {"read_seconds": "reads", "write_seconds": "writes"}
@@ -84,7 +78,9 @@ def checks() -> list[Check]:
     for name in COUNTERS.values():
         value = pl.col(name)
         if name in NEEDED:
-            found.append(Check(name, f"no {METRIC[name]} among the counters of the drive", value.is_null()))
+            found.append(
+                Check(name, f"no {METRIC[name]}, or what its collector calls it, among the counters of the drive", value.is_null())
+            )
         found.append(Check(name, "NaN", value.is_nan()))
         found.append(Check(name, "infinite", value.is_infinite()))
         found.append(Check(name, "negative", value < 0))

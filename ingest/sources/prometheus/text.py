@@ -19,32 +19,26 @@ import polars as pl
 from prometheus_client.parser import text_string_to_metric_families
 
 from ingest.contract.errors import UnreadableFile
+from ingest.contract.findings import some_of
 from ingest.contract.values import ROLES
 from ingest.raw.staging import write_parquet
 from ingest.reading.batches import REJECTION
 from ingest.reading.devices import drive_of, is_path, whole_drives, without_whole_disk
 from ingest.reading.readers import SHOWN_VALUE_CHARS, text_blocks
 from ingest.sources.prometheus.arrays import ARRAY, STATE, arrays_of
+from ingest.sources.prometheus.dialects import COLLECTOR, LOOKED_FOR, OTHER_DRIVES, STEMS, TODAY, not_read, of_today
 from ingest.sources.prometheus.health import METRICS as HEALTH
 from ingest.sources.prometheus.health import Point
-from ingest.sources.prometheus.readings import COUNTERS, IDENTITY, READING, named_hosts
+from ingest.sources.prometheus.readings import COUNTERS, IDENTITY, NEEDED, READING, named_hosts
 
 EXPECTED = "node_exporter's text format, OpenMetrics, or the output of `promtool tsdb dump`"
 INFO, MEMBER = "node_disk_info", "drivetail_md_member"
 CLOCK, UNAME = "node_time_seconds", "node_uname_info"
-# node_exporter before 0.16 has other names and units: the name of today, and what a value of today is one of
-OLD: dict[str, tuple[str, float]] = {
-    "node_disk_reads_completed": ("node_disk_reads_completed_total", 1),
-    "node_disk_writes_completed": ("node_disk_writes_completed_total", 1),
-    "node_disk_read_time_ms": ("node_disk_read_time_seconds_total", 1000),
-    "node_disk_write_time_ms": ("node_disk_write_time_seconds_total", 1000),
-    "node_disk_bytes_read": ("node_disk_read_bytes_total", 1),
-    "node_disk_bytes_written": ("node_disk_written_bytes_total", 1),
-}
-_WANTED = (*COUNTERS, *OLD, INFO, MEMBER, STATE, CLOCK, UNAME)
+_WANTED = (*COUNTERS, INFO, MEMBER, STATE, CLOCK, UNAME)
 
 _LABELS = r'\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\}'
 _LINE = rf"^[ \t]*([a-zA-Z_:][a-zA-Z0-9_:]*(?:{_LABELS})?|{_LABELS})[ \t]+([^ \t#]+)(?:[ \t]+([-+0-9.eE]+))?[ \t]*(?:#.*)?\r?$"
+_METRIC = r'^(?:\{__name__=")?([a-zA-Z_:][a-zA-Z0-9_:]*)'
 _DUMPED = re.compile(r'^\{__name__="([a-zA-Z_:][a-zA-Z0-9_:]*)"(?:, ?)?(.*)\}$', re.DOTALL)
 # Milliseconds since 1970 are larger than this since 1973, seconds smaller until the year 5138.
 _LEAST_MS = 1e11
@@ -57,7 +51,14 @@ PLACE = ["host", "device", "path", "at"]
 LINES_AT_ONCE = 2_000_000
 """About how many samples of drives are held at once; a day is, however many it has."""
 
-_SERIES: dict[str, pl.DataType] = {"series": pl.String(), "series_no": pl.UInt32(), "metric": pl.String(), "labels": pl.String()}
+_SERIES: dict[str, pl.DataType] = {
+    "series": pl.String(),
+    "series_no": pl.UInt32(),
+    "metric": pl.String(),
+    "labels": pl.String(),
+    # how many of its units are one of the metric's
+    "per": pl.Float64(),
+}
 _SPOOLED: dict[str, pl.DataType] = {
     "series_no": pl.UInt32(),
     "row_no": pl.Int64(),
@@ -135,7 +136,7 @@ class SampleFile:
             lines = pl.scan_parquet(self.spooled, glob=False).filter(pl.col("at") > after, pl.col("at") <= until).collect()
             lines = lines.join(metric, on="series_no").sort("row_no")
             infos, members = (
-                pl.concat([_last(before), say(lines.filter(pl.col("metric") == name), read)])
+                pl.concat([_last(before), say(lines.filter(TELLS if name == INFO else pl.col("metric") == name), read)])
                 for before, (name, say) in zip((infos, members), _SAYS.items(), strict=True)
             )
             counters, contradicted, again = _once(lines.filter(pl.col("metric").is_in(list(COUNTERS))))
@@ -182,6 +183,7 @@ def read_samples(path: Path, folder: str, labels: Labels, scratch: Path) -> Samp
     days: Counter[datetime] = Counter()
     health = pl.DataFrame(schema=_SPOOLED)
     done = 0
+    others: set[str] = set()
     for block in text_blocks(path, EXPECTED):
         lines = pl.DataFrame({"line": block.decode("utf-8", "replace").removesuffix("\n").split("\n")})
         begun, done = done, done + lines.height
@@ -193,15 +195,14 @@ def read_samples(path: Path, folder: str, labels: Labels, scratch: Path) -> Samp
             pl.col("line").str.extract(_LINE, group).alias(name) for group, name in ((1, "series"), (2, "value"), (3, "time"))
         )
         broken.append(_rejected(sample.filter(pl.col("series").is_null()), "not a sample, expected: series value [time]", "line"))
-        sample = sample.filter(pl.col("series").str.contains_any([*_WANTED, "smartmon_", "nvme_"])).drop("line")
-        known = pl.concat([known, _named(sample.select(pl.col("series").unique(maintain_order=True)), known)])
+        if not known["metric"].is_in(list(COUNTERS)).any():
+            others.update(sample.select(pl.col("series").str.extract(_METRIC)).to_series().drop_nulls().unique())
+        sample = sample.filter(pl.col("series").str.contains_any([*_WANTED, *STEMS, "smartmon_", "nvme_"])).drop("line")
+        known = pl.concat([known, _named(sample.select(pl.col("series").unique(maintain_order=True)), known, labels)])
         sample = sample.join(known, on="series", maintain_order="left")
         broken.append(_rejected(sample.filter(pl.col("metric").is_null()), "labels that cannot be read", "line", "series"))
         sample = sample.filter(pl.col("metric").is_in(_WANTED) | _is_health())
-        units = {name: unit for name, (_, unit) in OLD.items()}
-        unit = pl.col("metric").replace_strict(units, default=1.0, return_dtype=pl.Float64())
-        sample = sample.with_columns((pl.col("value").cast(pl.Float64, strict=False) / unit).alias("number"))
-        sample = sample.with_columns(_of_today())
+        sample = sample.with_columns((pl.col("value").cast(pl.Float64, strict=False) / pl.col("per")).alias("number"))
         broken.append(_rejected(sample.filter(pl.col("number").is_null()), "not a number", "value", "value"))
         # the clock may be in the next block; no scrape is longer than one
         sample = _timed(pl.concat([untimed, sample.filter(pl.col("number").is_not_null())], how="diagonal"))
@@ -214,9 +215,9 @@ def read_samples(path: Path, folder: str, labels: Labels, scratch: Path) -> Samp
         days.update(dict(timed.select(_day().alias("day"))["day"].value_counts().iter_rows()))
         spooled.append(scratch / f"{len(spooled)}.parquet")
         write_parquet(timed.select(*_SPOOLED), spooled[-1])
-    known = known.with_columns(_of_today())
     if not known["metric"].is_in(list(COUNTERS)).any() and not health.height:
-        raise UnreadableFile(f"no node_disk_* counter in {done} lines; expected {EXPECTED}")
+        said = "; ".join(not_read(others)) or f"looked for those of {LOOKED_FOR}"
+        raise UnreadableFile(f"no counter of a drive in {done} lines: {said}; expected {EXPECTED}")
     if not days and not health.height:
         raise UnreadableFile("no sample has a number and a time, and there is no node_time_seconds for the time of the scrape")
     series, notes = _located(known, folder, labels)
@@ -228,10 +229,6 @@ def read_samples(path: Path, folder: str, labels: Labels, scratch: Path) -> Samp
 def _day() -> pl.Expr:
     # an instant at midnight ends the day before, as one on the hour ends the hour before
     return (pl.col("at") - pl.duration(microseconds=1)).dt.truncate("1d")
-
-
-def _of_today() -> pl.Expr:
-    return pl.col("metric").replace({old: name for old, (name, _) in OLD.items()})
 
 
 def _is_health() -> pl.Expr:
@@ -264,17 +261,20 @@ def _no_time(lines: pl.DataFrame) -> pl.DataFrame:
     return _rejected(lines.filter(pl.col("metric").is_in(list(COUNTERS))), "no time, or not a valid one", "time", "time")
 
 
-def _named(series: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
-    """The series that are not known yet (_SERIES): metric and labels, these as JSON in order of their names, null for other series."""
-    rows: list[tuple[str, int, str | None, str | None]] = []
+def _named(series: pl.DataFrame, known: pl.DataFrame, names: Labels) -> pl.DataFrame:
+    """The series that are not known yet (_SERIES): metric and labels as node_exporter gives them, the labels as JSON in order of their
+    names; null for other series.
+    """
+    rows: list[tuple[str, int, str | None, str | None, float]] = []
     for text in series.join(known, on="series", how="anti", maintain_order="left")["series"]:
         dumped = _DUMPED.match(text)
         line = f"{dumped[1]}{{{dumped[2]}}} 1\n" if dumped else f"{text} 1\n"
-        key: tuple[str | None, str | None] = (None, None)
+        key: tuple[str | None, str | None, float] = (None, None, 1.0)
         # errors of the parser for malformed labels
         with suppress(ValueError, KeyError, IndexError):
             (sample,) = (sample for family in text_string_to_metric_families(line) for sample in family.samples)
-            key = (sample.name, json.dumps(sample.labels, sort_keys=True))
+            metric, labels, per = of_today(sample.name, sample.labels, names.host, names.device)
+            key = (metric, json.dumps(labels, sort_keys=True), per)
         rows.append((text, known.height + len(rows), *key))
     return pl.DataFrame(rows, schema=_SERIES, orient="row")
 
@@ -296,7 +296,7 @@ def _located(known: pl.DataFrame, folder: str, labels: Labels) -> tuple[pl.DataF
     uname = known.filter(pl.col("metric") == UNAME)["labels"].to_list()
     nodename = read[uname[0]].get("nodename", "") if uname else ""
     unlabelled = folder if nodename in _UNNAMED else nodename
-    hosts = named_hosts([one[labels.host] for one in read.values() if labels.host in one])
+    hosts = named_by_watcher(read.values(), labels.host)
     located = pl.DataFrame(
         [located_by(text, one, hosts, labels, unlabelled) for text, one in read.items()],
         schema={"labels": pl.String(), "host": pl.String(), "device": pl.String(), "path": pl.String(), "told_group": pl.String()},
@@ -310,11 +310,21 @@ def _located(known: pl.DataFrame, folder: str, labels: Labels) -> tuple[pl.DataF
         schema={"host": pl.String(), "device": pl.String()},
         orient="row",
     ).with_columns(pl.lit(True).alias("is_alone"))
-    is_drive = whole_drives("device") | is_path("device") | pl.col("is_alone")
+    is_drive = whole_drives("device") | pl.col("device").str.contains(f"^({OTHER_DRIVES})$") | is_path("device") | pl.col("is_alone")
     is_whole = series.join(alone, on=["host", "device"], how="left", maintain_order="left").select(is_drive.fill_null(False)).to_series()
     left_out = series.filter(is_counter & ~is_whole)["device"].unique().sort().to_list()
-    notes = [f"left out {len(left_out)} devices that are no whole drive: {', '.join(map(str, left_out[:8]))}"] if left_out else []
+    notes = _of_collectors((metric, read[text]) for metric, text in series.filter(is_counter).select("metric", "labels").iter_rows())
+    notes += [f"left out {len(left_out)} devices that are no whole drive: {', '.join(map(str, left_out[:8]))}"] if left_out else []
     return series.filter(~is_counter | is_whole), notes
+
+
+def _of_collectors(counters: Iterable[tuple[str, dict[str, str]]]) -> list[str]:
+    """Notes on the collectors other than node_exporter that these are of, and what they lack."""
+    by: dict[str, set[str]] = {}
+    for metric, labels in counters:
+        by.setdefault(labels.get(COLLECTOR, ""), set()).add(COUNTERS[metric])
+    lacks = {f"counters of {one}": [name for name in NEEDED if name not in columns] for one, columns in by.items() if one}
+    return [f"{one}, without {some_of(lack)}: no latency can be made of them" if lack else one for one, lack in lacks.items()]
 
 
 def _once(counters: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, int]:
@@ -350,7 +360,8 @@ def located_by(
 ) -> tuple[str, str, str | None, str, str | None]:
     """(labels as text, host, device, path, group) of a series: the path is what is left of its labels."""
     given = labels.get(names.host)
-    rest = {name: value for name, value in sorted(labels.items()) if name not in ("__name__", names.device)}
+    apart = ("__name__", names.device, *(_OF_DRIVE if COLLECTOR in labels else ()))
+    rest = {name: value for name, value in sorted(labels.items()) if name not in apart}
     return (
         text,
         hosts[given] if given else unlabelled,
@@ -358,6 +369,15 @@ def located_by(
         json.dumps(rest) if rest else "",
         names.group_of(labels),
     )
+
+
+def named_by_watcher(series: Iterable[Mapping[str, str]], host: str) -> dict[str, str]:
+    """Scrape target -> host: targets of one collector that differ in the port only are apart, those of several are one machine."""
+    targets: dict[str, list[str]] = {}
+    for labels in series:
+        if host in labels:
+            targets.setdefault(labels.get(COLLECTOR, TODAY.collector), []).append(labels[host])
+    return {target: name for watched in targets.values() for target, name in named_hosts(watched).items()}
 
 
 def identities(lines: pl.DataFrame, read: dict[str, dict[str, str]]) -> pl.DataFrame:
@@ -419,6 +439,10 @@ def path_of_counters(path: str | None) -> str:
 
 
 _SAYS = {INFO: identities, MEMBER: memberships}
+TELLS = (pl.col("metric") == INFO) | (
+    (pl.col("metric") == TODAY.reads) & pl.col("labels").str.contains(f'"{COLLECTOR}": .*"(serial|wwn)": ')
+)
+"""Series that say who a drive is: where another collector's counters do, their own."""
 
 
 def with_identity(readings: pl.DataFrame, infos: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:

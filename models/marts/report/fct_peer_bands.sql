@@ -28,5 +28,5 @@ select
 from drive_hours
 inner join raid_groups on drive_hours.week_utc = raid_groups.week_utc and drive_hours.raid_group_id = raid_groups.raid_group_id
 -- said twice: an engine puts a semi-join below the outer join of fct_drive_hours, and leaves an inner join above it
-where drive_hours.raid_group_id in (select raid_group_id from raid_groups)
+where drive_hours.raid_group_id in (select costly.raid_group_id from raid_groups as costly)
 group by drive_hours.raid_group_id, drive_hours.hour_utc

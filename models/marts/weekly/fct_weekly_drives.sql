@@ -28,7 +28,7 @@ drive_weeks as (
     inner join slow_weeks
         on hours.drive_id = slow_weeks.drive_id and cast(date_trunc('week', hours.hour_utc) as timestamp) = slow_weeks.week_utc
     -- said twice: an engine puts a semi-join below the outer join of fct_drive_hours, and leaves an inner join above it
-    where hours.drive_id in (select drive_id from slow_weeks)
+    where hours.drive_id in (select slow.drive_id from slow_weeks as slow)
     group by slow_weeks.week_utc, slow_weeks.drive_id, slow_weeks.slow_hours, slow_weeks.tail_hours, slow_weeks.max_slowdown, hours.kind
 ),
 
