@@ -44,7 +44,7 @@ def cells(folder: Path, name: str) -> Path:
 def reads(
     folder: Path, name: str, speeds: list[float], *, pause_after: int = 0, extents: tuple[int, int] = (1, 1), first_of: int = 2
 ) -> Path:
-    """Reads of 64 MB, a tenth of a second apart, a pause of five minutes after each so many; two files, the first in each so many reads."""
+    """Reads of 64 MB, a tenth of a second apart, five minutes after `pause_after` of them; the first file is one in `first_of`."""
     at, lines = 0.0, ["file_name,started_s,ended_s,bytes"]
     for number, speed in enumerate(speeds):
         seconds = 64e6 / speed
@@ -219,7 +219,7 @@ def test_a_slowdown_ends_at_a_pause(landed: Warehouse) -> None:
 
 
 @pytest.mark.parametrize("name", TRENDS)
-def test_order_and_base_are_looked_at_before_a_slowdown_is_said(landed: Warehouse, name: str) -> None:
+def test_order_and_base_come_before_a_slowdown(landed: Warehouse, name: str) -> None:
     said = re.sub(r"\s+", " ", answer(landed, name))
     assert TRENDS[name][2] in said and "(temporal): steady none found." in said and "come every" not in said
     assert ("Drift" in said) == (name in ("falls", "rises")) and ("full cache" in said) == (name == "falls")

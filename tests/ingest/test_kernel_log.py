@@ -113,7 +113,7 @@ def test_controllers_say_in_their_own_words_that_a_command_hangs(warehouse: Ware
         "sd 0:2:7:0: [sdh] CDB: Read(10): 28 00",
         "sd 0:2:8:0: [sdi] tag#9 mpi3mr0: attempting abort task for scmd(000000004be1a7f1)",
         "smartpqi 0000:39:00.0: attempting TASK ABORT on scsi 0:2:9:0 for SCSI cmd at 000000001f0a8e1d",
-        "hpsa 0000:06:00.0: scsi 0:2:10:0: Aborting command Direct-Access     HP       EG0300FBDSP      PHYS DRV SSDSmartPathCap- En- Exp=1",
+        "hpsa 0000:06:00.0: scsi 0:2:10:0: Aborting command Direct-Access     HP       EG0300FBDSP      PHYS DRV En- Exp=1",
         "sd 0:2:11:0: WARNING: (0x06:0x002C): Command (0x2a) timed out, resetting card.",
     ]
     letters = "abcdefghijkl"
