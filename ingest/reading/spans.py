@@ -12,6 +12,9 @@ GAP = 2.5
 """From how many usual increments on one is a gap: more than two, and half of one for a clock that wavers."""
 REACH = 2
 MOST_REACH_US = HOUR_US // 4
+MOST_AHEAD_US = HOUR_US // 12
+"""How long before the end of a gap a drive may be seen that was there when it ended: who collects looks first, then counts. Of a short gap
+the last quarter at most."""
 
 
 def with_spans(
@@ -67,6 +70,11 @@ def with_spans(
         pl.when(~with_start).then(first).cast(pl.Datetime("us")).alias("from_utc"),
         pl.when(~with_end).then(last).cast(pl.Datetime("us")).alias("to_utc"),
     ).drop("usual_us", "is_alone", "is_apart", "is_first", "ends_apart", "reach_us")
+
+
+def before_end(ends_us: pl.Expr, gap_us: pl.Expr) -> pl.Expr:
+    """From when on a look says who was there after a gap."""
+    return ends_us - pl.min_horizontal(gap_us // 4, MOST_AHEAD_US)
 
 
 def cut_records(cuts: pl.DataFrame) -> pl.DataFrame:

@@ -30,7 +30,7 @@ from ingest.reading.hosts import Look, host_of, looks, read_text
 from ingest.reading.overlap import behind, take_back
 from ingest.reading.parse import completed
 from ingest.reading.resolution import HOUR_SECONDS, as_samples, seconds_of
-from ingest.reading.spans import cut_records, with_spans
+from ingest.reading.spans import before_end, cut_records, with_spans
 
 if TYPE_CHECKING:
     from ingest.raw.landing import Landing
@@ -295,13 +295,14 @@ def in_spans(intervals: pl.DataFrame, seconds: int) -> pl.DataFrame:
 def cuts_of(spans: pl.DataFrame) -> pl.DataFrame:
     """Who bears a device's name has to be seen again after these intervals: the drive or its counters began again, or a gap was too long.
 
-    The name passed between two looks, so both are told, that before in a record below row 0.
+    The name passed between two looks, so both are told, that before in a record below row 0; the end of a gap as `before_end` has it.
     """
     # a path that began again says nothing of its head, which comes first
     cut = spans.unique(["host", "device", "at"], keep="first", maintain_order=True).filter(pl.col("is_reset") | pl.col("is_long"))
-    before = cut.with_columns(pl.col("at") - pl.col("seconds"), -pl.col("row_no"))
-    at = (pl.col("at") * 1e6).round().cast(pl.Int64).cast(pl.Datetime("us"))
-    return cut_records(pl.concat([cut, before]).with_columns(at))
+    at, length = ((pl.col(name) * 1e6).round().cast(pl.Int64) for name in ("at", "seconds"))
+    after = cut.with_columns(pl.when("is_long").then(before_end(at, length)).otherwise(at).alias("at"))
+    before = cut.with_columns((at - length).alias("at"), -pl.col("row_no"))
+    return cut_records(pl.concat([after, before]).with_columns(pl.col("at").cast(pl.Datetime("us"))))
 
 
 def roll_up(intervals: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -28,7 +28,7 @@ from ingest.reading.overlap import behind, each_once, take_back
 from ingest.reading.parse import HOUR_US, completed
 from ingest.reading.readers import SHOWN_VALUE_CHARS, text_blocks, whole
 from ingest.reading.resolution import HOUR_SECONDS, as_samples, seconds_of
-from ingest.reading.spans import GAP, cut_records, with_spans
+from ingest.reading.spans import GAP, before_end, cut_records, with_spans
 from ingest.reading.text import one_line, utf8
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ INTERVAL: dict[str, pl.DataType] = {
     "busy_ratio": pl.Float64(),
     "row_no": pl.Int64(),
 }
+LOOK = {name: INTERVAL[name] for name in ("host", "ends")}
 
 
 @dataclass
@@ -106,20 +107,23 @@ def land(files: list[SourceFile], landing: Landing) -> None:
         raise IngestError(f"--date-order {order}: give mdy (month first) or dmy (day first)")
     run = _run_of(landing.options, zone)
     restarts: list[tuple[str, datetime]] = []
+    damaged = [pl.DataFrame(schema=LOOK)]
 
     def batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
         found = read_intervals(file.path, zone, order, run)
         result.notes += found.notes
         restarts.extend(found.restarts)
         rejected = pl.DataFrame(found.rejected, schema=REJECTION, orient="row")
-        yield Batch(None, pl.DataFrame(found.intervals, schema=INTERVAL, orient="row"), rejected)
+        intervals = pl.DataFrame(found.intervals, schema=INTERVAL, orient="row")
+        damaged.append(damaged_looks(intervals, rejected))
+        yield Batch(None, intervals, rejected)
 
     read = pl.concat([pl.DataFrame(schema={**INTERVAL, "file_no": pl.Int64()}), *landing.read(files, batches)])
     key = ["host", "device", "is_split", "ends"]
     intervals = each_once(read, key, [name for name in INTERVAL if name not in (*key, "row_no")], landing.by_no)
     if not intervals.height:
         return
-    used, unused = of_one_tool(with_arrivals(with_paths(intervals)))
+    used, unused = of_one_tool(with_arrivals(with_paths(intervals), pl.concat(damaged)))
     take_back(unused, landing.by_no, "rows_superseded")
     used, restarted = with_restarts(used, restarts)
     spans = in_spans(used, HOUR_SECONDS)
@@ -161,12 +165,20 @@ def with_paths(intervals: pl.DataFrame) -> pl.DataFrame:
 # Rolling up -------------------------------------------------------------------------------------------------------
 
 
-def with_arrivals(intervals: pl.DataFrame) -> pl.DataFrame:
+def damaged_looks(intervals: pl.DataFrame, rejected: pl.DataFrame) -> pl.DataFrame:
+    """Looks at a host (LOOK) next to a row of the file that was turned away: it may be of any device of theirs."""
+    rows, looks = rejected.select(pl.col("row").alias("row_no")).sort("row_no"), intervals.select(*LOOK, "row_no").sort("row_no")
+    sides = [rows.join_asof(looks, on="row_no"), rows.join_asof(looks, on="row_no", strategy="forward")]
+    return pl.concat(sides).select(*LOOK).drop_nulls().unique()
+
+
+def with_arrivals(intervals: pl.DataFrame, damaged: pl.DataFrame) -> pl.DataFrame:
     """Intervals, with `has_come` where the tool lists others of the host before but not the device, and counts it from 0. Since when it
-    has been there within the interval nobody knows, so that its I/Os are those of the last second.
+    has been there within the interval nobody knows, so that its I/Os are those of the last second. A look that is `damaged` lists no one.
     """
     of_tool = ["host", "is_split", "ends"]
     looks = intervals.select(of_tool).unique().sort(of_tool).with_columns(pl.col("ends").shift(1).over("host", "is_split").alias("look"))
+    looks = looks.join(damaged, left_on=["host", "look"], right_on=list(LOOK), how="anti")
     found = intervals.join(looks, on=of_tool, how="left", maintain_order="left")
     before = found.select("host", "device", "is_split", pl.col("ends").alias("look"), pl.lit(True).alias("was_there"))
     found = found.join(before, on=["host", "device", "is_split", "look"], how="left", maintain_order="left")
@@ -237,7 +249,8 @@ def cuts_of(spans: pl.DataFrame, restarted: pl.DataFrame) -> pl.DataFrame:
     place = ["host", "device"]
     spans = spans.with_columns(pl.col("ends_us").shift(1).over(place).alias("before_us"))
     missing = pl.col("begins_us") - pl.col("before_us")
-    late = pl.col("begins_us") + (pl.col("ends_us") - pl.col("begins_us")) * pl.col("is_long")
+    length = pl.col("ends_us") - pl.col("begins_us")
+    late = pl.when("is_long").then(before_end(pl.col("ends_us"), length)).otherwise(before_end(pl.col("begins_us"), missing))
     gaps = spans.filter(pl.col("is_long") | (missing > GAP * pl.col("seconds") * 1_000_000).fill_null(False))
     # the name passed between two looks, and one may have been within the gap: both of its ends are told, the first in a record below row 0
     early = pl.when("is_long").then("begins_us").otherwise("before_us")

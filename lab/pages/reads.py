@@ -143,7 +143,7 @@ def _trends(row: Row) -> Iterator[str]:
         hours, low, high = row["span_seconds"] / 3600, row["low_drift_ratio"], row["high_drift_ratio"]
         yield (
             f"Drift: {_named(row)} changes by {row['drift_ratio']:+.0%} in {hours:.2g} hours (95%: {low:+.0%} to {high:+.0%}): "
-            "a full cache of the drive or heat looks so."
+            + ("a full cache of the drive or heat looks so." if high < 0 else "a cache that fills looks so.")
         )
     if row["slow_files"]:
         count = len(row["slow_files"].split(", "))

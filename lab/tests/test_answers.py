@@ -41,14 +41,18 @@ def cells(folder: Path, name: str) -> Path:
     return write_bundle(folder, files, listed, manifest(name, "before_after", expected_runs=3))
 
 
-def reads(folder: Path, name: str, speeds: list[float], *, pause_after: int = 0) -> Path:
-    """Reads of 64 MB, a tenth of a second apart, a pause of five minutes after each so many; two files of one extent each."""
+def reads(
+    folder: Path, name: str, speeds: list[float], *, pause_after: int = 0, extents: tuple[int, int] = (1, 1), first_of: int = 2
+) -> Path:
+    """Reads of 64 MB, a tenth of a second apart, five minutes after `pause_after` of them; the first file is one in `first_of`."""
     at, lines = 0.0, ["file_name,started_s,ended_s,bytes"]
     for number, speed in enumerate(speeds):
         seconds = 64e6 / speed
-        lines.append(f"f{number % 2},{at:.6f},{at + seconds:.6f},64000000")
+        lines.append(f"f{min(number % first_of, 1)},{at:.6f},{at + seconds:.6f},64000000")
         at += seconds + (300 if pause_after and number % pause_after == pause_after - 1 else 0.1)
-    maps = filefrag({f"/m/f{number}": [(place, 1000)] for number, place in enumerate((5000, 9000))})
+    maps = filefrag(
+        {f"/m/f{number}": [(9000 * (number + 1) + 2000 * part, 1000) for part in range(count)] for number, count in enumerate(extents)}
+    )
     files = {"r.csv": "\n".join(lines) + "\n", "m.txt": maps}
     listed = ["r.csv,file-reads,steady,1", "m.txt,filefrag,steady,1"]
     return write_bundle(folder, files, listed, manifest(name, "read_variability", {"steady": {"is_default": True}}))
@@ -107,6 +111,41 @@ def short(folder: Path) -> Path:
     return write_bundle(folder, {"b.csv": results}, ["b.csv,bench,c,1,before"], manifest("short", "before_after", expected_runs=1))
 
 
+def trends() -> dict[str, tuple[list[float], dict[str, Any], str]]:
+    """Experiments by name: speeds, how they are read, and what the answer has of them."""
+    rng = random.Random(12)
+    noise = [rng.gauss(1, 0.01) for _ in range(600)]
+    base = "(intrinsic): not tested: "
+    return {
+        "falls": (
+            [5e8 * (1 - number / 2000) * one for number, one in enumerate(noise)],
+            {"pause_after": 10},
+            "Drift: steady changes by -30%",
+        ),
+        "rises": (
+            [4e8 * (1 + number / 2000) * one for number, one in enumerate(noise)],
+            {"pause_after": 10},
+            "Drift: steady changes by +",
+        ),
+        "slow-file": (
+            [(5e8 if number % 4 else 3e8) * one for number, one in enumerate(noise)],
+            {"first_of": 4},
+            "1 file is slow at every read, by 40%: f0.",
+        ),
+        "cached": ([(5e8 if rng.random() < 0.7 else 1e8) * one for one in noise], {}, "two groups of speeds in random order, 3"),
+        "whole": (
+            [(5e8 if number % 4 else 6e8) * one for number, one in enumerate(noise[:160])],
+            {"extents": (1, 2), "first_of": 4},
+            "(intrinsic): steady 16.",
+        ),
+        "hardly-whole": ([5e8] * 160, {"extents": (1, 2), "first_of": 8}, f"{base}fewer than 30 reads of files of one extent."),
+        "split": ([5e8] * 160, {"extents": (2, 3)}, f"{base}no file has one extent."),
+    }
+
+
+TRENDS = trends()
+
+
 @pytest.fixture(scope="module")
 def landed(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     root = tmp_path_factory.mktemp("answers")
@@ -118,6 +157,7 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
         reads(root / "noise", "noise", [max(rng.gauss(600e6, 130e6), 60e6) for _ in range(900)], pause_after=300),
         reads(root / "dips", "dips", dips, pause_after=20),
         reads(root / "few", "few", [400e6] * 6),
+        *(reads(root / name, name, speeds, **options) for name, (speeds, options, _) in TRENDS.items()),
         writers(root / "writers"),
         log(root / "log"),
         tasks(root / "tasks"),
@@ -176,6 +216,13 @@ def test_a_slowdown_ends_at_a_pause(landed: Warehouse) -> None:
     (period,) = rows(landed, "select instances, reads, least_drop_ratio from lab.fct_temporal_periods where experiment_id = 'dips'")
     assert period == {"instances": 0, "reads": 200, "least_drop_ratio": 0.08}
     assert "temporal): steady none found." in answer(landed, "dips")
+
+
+@pytest.mark.parametrize("name", TRENDS)
+def test_order_and_base_come_before_a_slowdown(landed: Warehouse, name: str) -> None:
+    said = re.sub(r"\s+", " ", answer(landed, name))
+    assert TRENDS[name][2] in said and "(temporal): steady none found." in said and "come every" not in said
+    assert ("Drift" in said) == (name in ("falls", "rises")) and ("full cache" in said) == (name == "falls")
 
 
 def test_slowdowns_that_the_data_cannot_show_are_not_tested(landed: Warehouse) -> None:

@@ -184,6 +184,26 @@ def test_percentiles_are_those_of_the_latency_that_has_them(
     assert {test.removeprefix("l.read."): value for test, value in found.items() if "lat" in test} == wanted
 
 
+@pytest.mark.parametrize(
+    ("done", "options", "is_whole"),
+    [
+        (259_900, {"size": "256k", "bs": "2300"}, True),
+        (257_600, {"size": "256k", "bs": "2300"}, False),
+        (1023 << 20, {"size": "1g", "bs": "1m", "nrfiles": "3"}, True),
+        (1023 << 20, {"size": "1g", "bs": "1m"}, False),
+        ((256 << 10) - 60_000, {"size": "256k", "bsrange": "4k-64k"}, True),
+        ((256 << 10) - 30_000, {"size": "256k", "bssplit": "4k/60:32k/40"}, True),
+        ((256 << 10) - 4096, {"size": "256k"}, False),
+    ],
+)
+def test_a_job_does_whole_blocks_of_its_size(done: int, options: dict[str, str], is_whole: bool, tmp_path: Path) -> None:
+    write = part(10, 1000, bw=4) | {"io_bytes": done, "bw_bytes": 1}
+    path = written(tmp_path / "a.json", document([{"jobname": "j", "job options": options, "write": write}]))
+    reading = Reading(Row(path.name))
+    assert ("bench_results" in dict(tool_of("fio").read(path, reading))) == is_whole
+    assert any("less I/O than asked" in note for note in reading.notes) != is_whole
+
+
 @pytest.mark.parametrize(("error", "said"), [(28, "No space left"), (5, "Input/output error"), (110, "Connection timed out")])
 def test_a_job_that_ended_with_an_error_gives_no_result(error: int, said: str, tmp_path: Path) -> None:
     """One of several jobs that ran together is enough; another job of the file keeps its results."""

@@ -716,7 +716,7 @@ def cuts(warehouse: Warehouse) -> list[tuple[str, float]]:
 
 SDA = "web1/sda"
 EVERY_MINUTE = [(minute, {"sda": 100 + minute, "sdb": 100 + minute}) for minute in range(-20, 41)]
-BOTH_CUT = [(f"web1/{device}", minute) for device in ("sda", "sdb") for minute in (9, 12)]
+BOTH_CUT = [(f"web1/{device}", minute) for device in ("sda", "sdb") for minute in (9, 11.25)]
 REMADE = [(minute, {"sda": minute, "sdb": 100 + minute}) for minute in range(41)]
 
 
@@ -747,6 +747,13 @@ def test_counters_that_are_not_one_run_are_cut(
     assert warehouse.land("diskstats", counting(*looks)).rows_rejected == 0
     assert (minutes(warehouse), cuts(warehouse)) == (spans, cut)
     assert {reads for *_, reads in minutes(warehouse, "web1/sdb")} <= {60, 29, 28, 19, 3}
+
+
+def test_a_look_shortly_before_the_end_of_a_gap_says_who_is_there_after_it(warehouse: Warehouse) -> None:
+    """Who collects looks first, then counts: the name has to be seen from five minutes before on."""
+    next_day = [(24 * 60 + minute, counts) for minute, counts in REMADE]
+    warehouse.land("diskstats", counting(*EVERY_MINUTE[:30], *next_day))
+    assert cuts(warehouse) == [(f"web1/{device}", minute) for device in ("sda", "sdb") for minute in (9, 24 * 60 - 5)]
 
 
 @pytest.mark.parametrize("rotated_at", [None, 48, 55])

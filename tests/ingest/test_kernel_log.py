@@ -111,8 +111,13 @@ def test_controllers_say_in_their_own_words_that_a_command_hangs(warehouse: Ware
         "sd 0:2:6:0: attempting device reset! scmd(0x00000000d51beacc)",
         "mpt3sas_cm0: attempting target reset! scmd(ffff88)",
         "sd 0:2:7:0: [sdh] CDB: Read(10): 28 00",
+        "sd 0:2:8:0: [sdi] tag#9 mpi3mr0: attempting abort task for scmd(000000004be1a7f1)",
+        "smartpqi 0000:39:00.0: attempting TASK ABORT on scsi 0:2:9:0 for SCSI cmd at 000000001f0a8e1d",
+        "hpsa 0000:06:00.0: scsi 0:2:10:0: Aborting command Direct-Access     HP       EG0300FBDSP      PHYS DRV En- Exp=1",
+        "sd 0:2:11:0: WARNING: (0x06:0x002C): Command (0x2a) timed out, resetting card.",
     ]
-    attached = [f"sd 0:2:{n}:0: [sd{letter}] Attached SCSI disk" for n, letter in enumerate("abcdefgh")]
+    letters = "abcdefghijkl"
+    attached = [f"sd 0:2:{n}:0: [sd{letter}] Attached SCSI disk" for n, letter in enumerate(letters)]
     later = [line.replace("10:00", "10:01") for line in logged(*words).splitlines()]
     continued = [
         "2026-01-05T10:03:00+00:00 web1 kernel: aacraid: Host adapter abort request.",
@@ -121,7 +126,7 @@ def test_controllers_say_in_their_own_words_that_a_command_hangs(warehouse: Ware
     unknown = ["2026-01-05T10:04:00+00:00 web1 kernel: smartpqi 0000:39:00.0: resetting scsi 9:9:9:0"]
     summary = land(warehouse, logged(*attached) + "\n".join([*later, *continued, *unknown]) + "\n")
     timeouts = [(drive, at.minute) for drive, at, kind in events(warehouse) if kind == "scsi_timeout"]
-    assert timeouts == [*((f"web1/sd{letter}", 1) for letter in "abcdefgh"), ("web1/sda", 3)]
+    assert timeouts == [*((f"web1/sd{letter}", 1) for letter in letters), ("web1/sda", 3)]
     # an address that no line names is that of no device
     assert summary.rows_rejected == 0 and "resetting scsi 9:9:9:0" in (summary.files[0].note or "")
 
@@ -169,6 +174,9 @@ def test_a_shutdown_is_no_fault_of_a_drive(warehouse: Warehouse) -> None:
         ("critical medium error, dev sdb, sector 123 op 0x0:(READ)", "sdb", "media_error"),
         ("sd 2:0:0:0: [sdb] tag#1 Sense Key : Medium Error [current]", "sdb", "media_error"),
         ("blk_update_request: I/O error, dev sdb, sector 0", "sdb", "other"),
+        ("blk_update_request: timeout error, dev sdb, sector 0 op 0x0:(READ)", "sdb", "other"),
+        ("recoverable transport error, dev nvme1n1, sector 0", "nvme1n1", "other"),
+        ("sd 0:0:1:0: [sdb] tag#3 Sense Key : Hardware Error [current]", "sdb", "other"),
         ("md/raid1:md127: Disk failure on sdb1, disabling device.", "sdb", "other"),
     ],
 )

@@ -190,6 +190,17 @@ def test_devices_of_one_serial_are_paths_by_a_true_name_and_one_model(
     assert is_wide == (said is None or said.startswith("world wide names"))
 
 
+@pytest.mark.parametrize("wwn", ["0x5000000000000001", "0x5000c500c0ffee01"])
+@pytest.mark.parametrize(("devices", "named"), [("ab", ["n1/sda", "n1/sdb"]), ("a", [])])
+def test_models_see_a_placeholder_of_several_devices_which_names_none(
+    devices: str, named: list[str], wwn: str, warehouse: Warehouse
+) -> None:
+    info = f'serial="0000000000",wwn="{wwn}",model="M1"'
+    notes = land(warehouse, *(scrape(n, n, f"sd{letter}", info) for n in range(0, 61, 5) for letter in devices))
+    assert len(notes) == 1 and "0000000000" in notes[0]
+    assert sorted(warehouse.rows("drive_aliases", "alias drive_id")) == [(alias, "0000000000") for alias in named]
+
+
 def test_a_drive_changed_between_calls_stays_until_its_last_hour(warehouse: Warehouse) -> None:
     for first, serial in ((0, "U1"), (60, "U1"), (300, "U2")):
         land(warehouse, *(scrape(first + n, n + first, info=f'serial="{serial}"') for n in range(0, 61, 5)))

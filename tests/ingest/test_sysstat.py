@@ -254,7 +254,7 @@ def test_a_restart_cuts_and_its_devices_have_to_be_seen_again(tool: str, warehou
     assert warehouse.rows("drives", "valid_from") == [(H,)]
 
 
-@pytest.mark.parametrize(("missing", "cut"), [((30,), []), ((30, 40), []), ((20, 30, 40), [H + timedelta(minutes=n) for n in (10, 40)])])
+@pytest.mark.parametrize(("missing", "cut"), [((30,), []), ((30, 40), []), ((20, 30, 40), [H + timedelta(minutes=n) for n in (10, 35)])])
 def test_missing_intervals_cut_and_a_long_gap_is_a_cut_of_the_name(
     missing: tuple[int, ...], cut: list[datetime], warehouse: Warehouse
 ) -> None:
@@ -277,6 +277,30 @@ def test_a_drive_that_came_within_an_interval_was_there_at_its_end(tool: str, wa
         ("web1/sda", None, 1.0), ("web1/sdb", H + timedelta(minutes=19, seconds=59), pytest.approx(2401 / 3600)),
     ]  # fmt: skip
     assert warehouse.rows("drive_hours", "read_ios io_count", drive_id="web1/sdb") in ([(30_000, None)], [(None, 30_000)])
+
+
+@pytest.mark.parametrize("damage", ["a wild figure", "a lost figure", "a name cut off", "a line cut off"])
+def test_a_drive_whose_row_is_turned_away_has_not_come(damage: str, warehouse: Warehouse) -> None:
+    listed = [interval(H + timedelta(minutes=n)) for n in range(10, 70, 10)]
+    for each in listed:
+        each["disk"] = [{**each["disk"][0], "disk-device": name} for name in ("sda", "sdb", "sdc")]  # type: ignore[index]
+    bad = listed[2]["disk"][1]  # type: ignore[index]
+    match damage:
+        case "a wild figure":
+            bad["tps"] = 3e16
+        case "a lost figure":
+            del bad["await"]
+        case "a name cut off":
+            bad["disk-device"] = ""
+    text = sadf(*listed)
+    if damage == "a line cut off":
+        lines = [f"{BANNER}{SAR_HEADER}", *(sar_line(n, device=name) for n in range(10, 70, 10) for name in ("sda", "sdb", "sdc"))]
+        lines[8] = f"{lines[8][:40]}\n"
+        text = "".join(lines).replace("10:60", "11:00")
+    assert land(warehouse, text).rows_rejected == 1
+    assert warehouse.rows("drive_hours", "from_utc to_utc coverage", drive_id="web1/sdb") == [
+        (None, H + timedelta(minutes=20), pytest.approx(1 / 3)), (H + timedelta(minutes=30), None, pytest.approx(1 / 2)),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -164,7 +164,7 @@ LISTINGS = {
             "where peer_kind = 'unknown' and last_hour_utc is not null",
             "raid_group_id, drive_id",
             {**DRIVE, "last hour": "last_hour_utc"},
-            above="(ingest lsblk or smartctl of the host, give --kind, or say it with `drivetail map`)",
+            above="(give --kind, or say it with `drivetail map`; of a name of the kernel lsblk and smartctl of the host say it, too)",
         ),
         "mixed_groups": Listing(
             "RAID groups of several kinds of drives, each kind compared among itself",

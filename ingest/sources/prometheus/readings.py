@@ -286,19 +286,20 @@ def _increment(name: str, before: pl.Expr) -> pl.Expr:
 
 
 def _with_claims(readings: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
-    """Readings without serials that are placeholders, with `is_wwn_of_none`, a world wide name that names no drive, and `is_shared`, a
+    """Readings without serials that are placeholders of one device, with `is_wwn_of_none`, a world wide name of none, and `is_shared`, a
     serial of several devices at once; notes.
 
-    `serial` stays what a device claims: models judge all that has landed. A serial that two devices have at the same time names neither:
-    namespaces of one SSD, or a serial that a machine made up; but paths to one drive, of one host, model and true world wide name. Devices
-    that swap their names, and may swap them back, have it one after the other.
+    `serial` stays what a device claims, a placeholder of several at once too: models judge all that has landed, and list it. A serial that
+    two devices have at the same time names neither: namespaces of one SSD, or a serial that a machine made up; but paths to one drive, of
+    one host, model and true world wide name. Devices that swap their names, and may swap them back, have it one after the other.
     """
     fakes = {name: [one for one in readings[name].drop_nulls().unique() if is_placeholder(one)] for name in ("serial", "wwn")}
-    readings = readings.with_columns(pl.when(~pl.col("serial").is_in(fakes["serial"])).then("serial").alias("serial"))
-    place = ["host", "device"]
-    known = readings.filter(pl.any_horizontal(pl.col("serial", "wwn").is_not_null())).sort(*place, "at")
-    is_another = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in (*place, "serial", "wwn", "model"))
-    runs = known.group_by(*place, "serial", "wwn", "model", (is_another | (pl.int_range(pl.len()) == 0)).cum_sum().alias("run")).agg(
+    is_none = pl.col("serial").is_in(fakes["serial"])
+    readings = readings.with_columns(pl.when(is_none).then("serial").alias("none"), pl.when(~is_none).then("serial").alias("serial"))
+    place, claims = ["host", "device"], ["serial", "none", "wwn", "model"]
+    known = readings.filter(pl.any_horizontal(pl.col("serial", "none", "wwn").is_not_null())).sort(*place, "at")
+    is_another = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in (*place, *claims))
+    runs = known.group_by(*place, *claims, (is_another | (pl.int_range(pl.len()) == 0)).cum_sum().alias("run")).agg(
         pl.col("at").min().alias("first"), pl.col("at").max().alias("last")
     )
     differs = {name: (pl.col(name) != pl.col(f"{name}_right")).fill_null(False) for name in ("serial", "wwn", "model")}
@@ -327,8 +328,13 @@ def _with_claims(readings: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     if fakes["serial"]:
         shown = some_of(sorted(fakes["serial"]))
         notes.append(f"{len(fakes['serial'])} serials are what vendors write where there is none, so they are not used: {shown}")
-    is_shared = pl.col("serial").is_in(told["serial"].implode()).fill_null(False)
-    return readings.with_columns(is_fake.alias("is_wwn_of_none"), is_shared.alias("is_shared")), notes
+    is_listed = pl.col("none").is_in(_at_once(runs, "none")["none"].unique().implode()).fill_null(False)
+    is_shared = is_listed | pl.col("serial").is_in(told["serial"].implode()).fill_null(False)
+    return readings.with_columns(
+        (is_fake | is_listed).alias("is_wwn_of_none"),
+        is_shared.alias("is_shared"),
+        pl.when(is_listed).then("none").otherwise("serial").alias("serial"),
+    ).drop("none"), notes
 
 
 def _at_once(runs: pl.DataFrame, name: str) -> pl.DataFrame:

@@ -1,6 +1,7 @@
 {{ config(meta={'made': 'each_build'}) }}
 {%- set named_swap_days = 7 %}{#- within which a new serial takes the name of one that is gone: later the name alone says little -#}
--- Drives that have gone: since their last row another serial has taken their slot, a new one their name, or an event reports the swap. Grain: drive_id.
+-- Drives that have gone: since their last row another serial has taken their slot, a new one their name or their place in an array, or an event reports
+-- the swap. Grain: drive_id.
 with drives as (
     select * from {{ ref('int_drives') }}
 ),
@@ -11,10 +12,35 @@ events as (
 
 -- the device of a host, or the name that ZFS has for a place. A name that is no serial is a device that nobody has seen yet
 named as (
-    select names.drive_id, names.alias, names.from_utc, names.to_utc, drives.current_raid_group_id, drives.slot, drives.first_hour_utc, drives.last_hour_utc
+    select
+        names.drive_id, names.alias, names.from_utc, names.to_utc,
+        {{ host_of('names.alias') }} as host,
+        drives.current_raid_group_id, drives.is_group_guessed, drives.slot, drives.first_hour_utc, drives.last_hour_utc
     from {{ ref('int_names') }} as names
     inner join drives on names.drive_id = drives.drive_id
     where names.alias like '%/%' and names.alias <> names.drive_id
+),
+
+-- a serial that was not seen before, in the same RAID group of the same host
+joined as (
+    select distinct
+        old.drive_id,
+        next.drive_id as successor_drive_id,
+        next.first_hour_utc as replaced_at,
+        old.alias = next.alias as is_same_name
+    from named as old
+    inner join named as next
+        on old.current_raid_group_id = next.current_raid_group_id
+        and old.host = next.host
+        and old.drive_id <> next.drive_id
+        and coalesce(old.slot = next.slot, true)
+        and next.first_hour_utc >= old.last_hour_utc
+        and next.first_hour_utc <= old.last_hour_utc + interval {{ named_swap_days }} day
+    -- who bore the name last, and first
+    where old.to_utc > old.last_hour_utc
+        and next.from_utc < next.first_hour_utc + interval 1 hour
+        and next.to_utc > next.first_hour_utc
+        and (old.alias = next.alias or not old.is_group_guessed)
 ),
 
 swaps as (
@@ -31,24 +57,18 @@ swaps as (
         -- the hour of the swap may have rows of both
         and periods.from_hour_utc >= drives.last_hour_utc
     union all
-    -- a serial that was not seen before, in the same RAID group
-    select
-        old.drive_id,
-        next.first_hour_utc as replaced_at,
-        next.drive_id as successor_drive_id,
-        'device' as seen_by
-    from named as old
-    inner join named as next
-        on old.alias = next.alias
-        and old.drive_id <> next.drive_id
-        and old.current_raid_group_id = next.current_raid_group_id
-        and coalesce(old.slot = next.slot, true)
-        and next.first_hour_utc >= old.last_hour_utc
-        and next.first_hour_utc <= old.last_hour_utc + interval {{ named_swap_days }} day
-    -- who bore the name last, and first
-    where old.to_utc > old.last_hour_utc
-        and next.from_utc < next.first_hour_utc + interval 1 hour
-        and next.to_utc > next.first_hour_utc
+    select drive_id, replaced_at, successor_drive_id, 'device' as seen_by from joined where is_same_name
+    union all
+    -- a drive that comes while another is still held may get another name: one left the array, and one joined it
+    select drive_id, replaced_at, successor_drive_id, 'raid_group' as seen_by
+    from (
+        select
+            *,
+            min(successor_drive_id) over (partition by drive_id) = max(successor_drive_id) over (partition by drive_id) as is_only_one_that_joined,
+            min(drive_id) over (partition by successor_drive_id) = max(drive_id) over (partition by successor_drive_id) as is_only_one_that_left
+        from joined
+    ) as told
+    where is_only_one_that_joined and is_only_one_that_left
 {%- for named in ('drives.drive_id = events.drive_id', 'drives.current_raid_group_id = events.raid_group_id and drives.slot = events.slot') %}
     union all
     select

@@ -1,5 +1,6 @@
 {{ config(meta={'made': 'each_day'}) }}
 {%- set rate_year_days = 365 %}{#- a drive-year of the replacement rate, as Backblaze counts -#}
+{%- set most_told_rate = 1 %}{#- an interval that ends above it, once a year for each drive, says nothing worth reading -#}
 -- Replacements per drive and year, by model, as Backblaze gives its drive stats. Grain: kind, vendor, model.
 -- a drive that moves within a day has a row per RAID group
 with reported as (
@@ -26,12 +27,24 @@ limited as (
         coalesce(limits.low, {{ poisson_low('cast(totals.replacement_count as double)') }}) as low_count,
         coalesce(limits.high, {{ poisson_high('cast(totals.replacement_count as double)') }}) as high_count
     from totals
-    left join {{ ref('poisson_limits') }} as limits on totals.replacement_count = limits.event_count
+    left join {{ ref('poisson_limits') }} as limits on totals.replacement_count = limits.event_count),
+
+rates as (
+    select
+        kind, vendor, model, drive_count, drive_days, replacement_count,
+        cast(replacement_count as double) * {{ rate_year_days }} / drive_days as annual_rate,
+        low_count * {{ rate_year_days }} / drive_days as annual_rate_low,
+        high_count * {{ rate_year_days }} / drive_days as annual_rate_high
+    from limited
 )
 
 select
-    kind, vendor, model, drive_count, drive_days, replacement_count,
-    cast(replacement_count as double) * {{ rate_year_days }} / drive_days as annual_rate,
-    low_count * {{ rate_year_days }} / drive_days as annual_rate_low,
-    high_count * {{ rate_year_days }} / drive_days as annual_rate_high
-from limited
+    *,
+    cast(replacement_count as string) || ' of ' || {{ counted_noun('drive_count', 'drive') }}
+    || case
+        when annual_rate_high > {{ most_told_rate }} then ' in ' || {{ counted_noun('drive_days', 'drive-day') }} || ': too few to say how many a year'
+        when replacement_count = 0 then ': at most ' || {{ rounded_text('100 * annual_rate_high', 1) }} || '% a year'
+        else ': ' || {{ rounded_text('100 * annual_rate', 1) }} || '% a year (' || {{ rounded_text('100 * annual_rate_low', 1) }} || ' to '
+            || {{ rounded_text('100 * annual_rate_high', 1) }} || '%)'
+    end as annual_rate_text
+from rates
