@@ -1,4 +1,4 @@
-{{ config(meta={'by_week': {'column': 'week_utc'}}) }}
+{{ config(schema='report', meta={'by_week': {'column': 'week_utc'}}) }}
 {#- in hundred-thousandths (99999 = 99.999%), denser towards the tail, which is the point -#}
 {%- set ranks = var('percentile_ranks', [10, 100, 500] + range(1000, 90000, 1000) | list + range(90000, 99000, 250) | list
     + range(99000, 99900, 50) | list + range(99900, 99990, 10) | list + range(99990, 100001) | list) %}
@@ -6,14 +6,14 @@
 -- the k-th smallest of n values, k = ceil(q * n). Grain: week_utc, kind, series, percentile.
 with observed as (
     select cast(date_trunc('week', hour_utc) as timestamp) as week_utc, kind, 'S' as series, slowdown as slowdown
-    from {{ ref('fct_drive_hours') }}
-    where slowdown is not null and {{ is_whole_week('hour_utc') }}
+    from {{ source('marts', 'fct_drive_hours') }}
+    where slowdown is not null and cast(date_trunc('week', hour_utc) as timestamp) in (select week_utc from {{ source('marts', 'dim_weeks') }})
     union all
-    select cast(date_trunc('week', hour_utc) as timestamp) as week_utc, kind, 'T1' as series, tail_1 as slowdown from {{ ref('fct_raid_hours') }}
+    select cast(date_trunc('week', hour_utc) as timestamp) as week_utc, kind, 'T1' as series, tail_1 as slowdown from {{ source('marts', 'fct_raid_hours') }}
     union all
-    select cast(date_trunc('week', hour_utc) as timestamp) as week_utc, kind, 'T2' as series, tail_2 as slowdown from {{ ref('fct_raid_hours') }}
+    select cast(date_trunc('week', hour_utc) as timestamp) as week_utc, kind, 'T2' as series, tail_2 as slowdown from {{ source('marts', 'fct_raid_hours') }}
     union all
-    select cast(date_trunc('week', hour_utc) as timestamp) as week_utc, kind, 'T3' as series, tail_3 as slowdown from {{ ref('fct_raid_hours') }}
+    select cast(date_trunc('week', hour_utc) as timestamp) as week_utc, kind, 'T3' as series, tail_3 as slowdown from {{ source('marts', 'fct_raid_hours') }}
 ),
 
 populations as (
