@@ -150,8 +150,8 @@ def _build(
 ) -> tuple[list[Node], list[str]]:
     """Make the models and run their tests, in a worker. Returns: those that were made, and a sentence on each failure."""
     draft = _draft(warehouse)
-    for leftover in draft.parent.glob(f"{draft.name}*"):
-        leftover.unlink()
+    for leftover in draft.parent.glob(f"{draft.name}*"):  # of a worker that was ended: DuckDB spills into a folder
+        shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
     with duckdb.connect(str(draft)) as connection:
         configure(connection)
         # a worker has no main file, which DuckDB takes for a person who likes to see progress

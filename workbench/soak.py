@@ -30,7 +30,7 @@ TESTS = {
     "pages": [
         "tests/report/test_weekly_report.py",
         "tests/report/test_cookbook.py",
-        "tests/report/test_study_page.py",
+        "study/tests/test_page.py",
         "tests/workbench",
         "tests/proof/test_wheel.py",
         "tests/proof/test_reading.py",

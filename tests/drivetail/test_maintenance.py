@@ -166,7 +166,7 @@ def test_a_law_that_does_not_hold_is_named(hourly: Warehouse) -> None:
 
 def test_no_law_holds_where_there_is_nothing_to_hold_it_against(hourly: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr("engine.projects.models_of", lambda: replace(models_of(), tests=[]))
+        patched.setattr("engine.projects.models_of", lambda *which: replace(models_of(*which), tests=[]))
         with pytest.raises(ModelError, match=r"tests: holds no assert_\*\.sql"):
             check_sums(hourly)
     kept = hourly.build / "kept.duckdb"

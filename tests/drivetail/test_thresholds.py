@@ -73,7 +73,7 @@ def test_thresholds_views_and_custom_models_change_and_compute_no_day(
     changed = with_changed(
         models_of(), "fct_raid_group_freshness", lambda sql: f"select * from ({sql}) where false", version="of a changed mart"
     )
-    monkeypatch.setattr("engine.projects.models_of", lambda: changed)
+    monkeypatch.setattr("engine.projects.models_of", lambda *which: changed if len(which) < 2 else models_of(*which))
     monkeypatch.setattr("engine.read.models_version", lambda: changed.version)
     monkeypatch.setenv("DRIVETAIL_CUSTOM_MODELS", str(tmp_path / "own"))
     (tmp_path / "own").mkdir()
@@ -91,7 +91,7 @@ def test_a_changed_stored_model_computes_every_day(copied: Warehouse, monkeypatc
     changed = with_changed(
         models_of(), "int_raid_hours", lambda sql: f"-- changed\n{sql}", version="of a changed model", store_version="of a changed model"
     )
-    monkeypatch.setattr("engine.projects.models_of", lambda: changed)
+    monkeypatch.setattr("engine.projects.models_of", lambda *which: changed if len(which) < 2 else models_of(*which))
     built(copied)
     assert before and not before & live(copied)
 

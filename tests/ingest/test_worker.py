@@ -177,7 +177,7 @@ def test_a_command_that_is_ended_leaves_no_process_and_no_delivery(how: signal.S
     waits = tmp_path / "waits" / "drive_hours"
     waits.mkdir(parents=True)
     (waits / "waits.csv").write_text(hours(2))
-    process = start("ingest", "bundle", file, waits, "-w", warehouse)
+    process = start("ingest", "bundle", file, waits.parent, "-w", warehouse)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     deadline = time.monotonic() + 60
     while not list(warehouse.glob("raw/.staging/*")) or not children.read_text():

@@ -13,7 +13,7 @@ def test_every_long_test_belongs_to_a_part_of_the_soak() -> None:
     assert all(path.exists() for path in named)
     long = [
         path
-        for folder in ("tests", "lab/tests")
+        for folder in ("tests", "lab/tests", "study/tests")
         for path in (PROJECT / folder).rglob("test_*.py")
         if re.search(r"\bpytest\.mark\.soak\b", path.read_text("utf-8"))
     ]

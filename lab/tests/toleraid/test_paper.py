@@ -16,7 +16,7 @@ COUNT = 400_000
 
 @pytest.fixture(scope="module")
 def rare() -> Rare:
-    with (PROJECT / "seeds/paper_curves.csv").open(encoding="utf-8") as file:
+    with (PROJECT / "study/seeds/paper_curves.csv").open(encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if (row["figure"], row["curve"]) == ("4a", "Si")]
     return Rare.of_curve([(float(row["x"]), float(row["y"])) for row in rows])
 
