@@ -13,7 +13,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
-import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -41,6 +40,7 @@ from engine.thresholds import own_thresholds
 from engine.warehouse import Warehouse, quoted
 from ingest.contract.extras import how_to_install
 from ingest.contract.values import RAW_KINDS
+from ingest.raw.durable import remove
 from ingest.raw.store import (
     NAMED,
     Delivery,
@@ -205,8 +205,7 @@ def _cannot_compute(warehouse: Warehouse, past: Past, command: str) -> str:
 def forget(warehouse: Warehouse) -> None:
     """Drop the build database. The store's files stay while a publication needs them."""
     # its log first: no database may come to stand beside a log that is not its own
-    for path in sorted(warehouse.build.glob("build.duckdb*"), reverse=True):
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    remove(sorted(warehouse.build.glob("build.duckdb*"), reverse=True))
 
 
 def require_perseus() -> None:

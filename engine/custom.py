@@ -26,7 +26,7 @@ from engine.nodes import CUSTOM, Models, Node, Test
 from engine.thresholds import ThresholdError, limits_of
 from engine.warehouse import PROJECT, Warehouse, quoted
 from ingest import StoreError, Worker
-from ingest.raw.durable import replace_file
+from ingest.raw.durable import remove, replace_file
 from ingest.reading.files import Watch
 from ingest.worker import Words
 
@@ -150,8 +150,7 @@ def _build(
 ) -> tuple[list[Node], list[str]]:
     """Make the models and run their tests, in a worker. Returns: those that were made, and a sentence on each failure."""
     draft = _draft(warehouse)
-    for leftover in draft.parent.glob(f"{draft.name}*"):  # of a worker that was ended: DuckDB spills into a folder
-        shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+    remove(draft.parent.glob(f"{draft.name}*"))  # of a worker that was ended: DuckDB spills into a folder
     with duckdb.connect(str(draft)) as connection:
         configure(connection)
         # a worker has no main file, which DuckDB takes for a person who likes to see progress

@@ -30,7 +30,7 @@ from engine.read import NOT_ASKED, first_line, own_file
 from engine.retention import files_needed, read_past, remove_from_raw
 from engine.sources import RawFiles, source_rows
 from engine.warehouse import Warehouse, quoted
-from ingest.raw.durable import sync
+from ingest.raw.durable import remove, sync
 from ingest.raw.store import list_folders, pruned_files, remove_replaced
 
 STORAGE_VERSION = "v1.5.0"
@@ -157,8 +157,7 @@ def _draft(publication: Publication, warehouse: Warehouse) -> Path:
     warehouse.note("publish", publication=publication.publication_id)
     draft = warehouse.publications / "draft.duckdb"
     # a log of another file would be played into the next one
-    for leftover in draft.parent.glob(f"{draft.name}*"):
-        leftover.unlink()
+    remove(draft.parent.glob(f"{draft.name}*"))
     return draft
 
 
