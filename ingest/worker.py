@@ -162,7 +162,11 @@ class Worker:
 
 def _has_pool() -> bool:
     """Whether polars has started its threads in this process."""
-    return any(name.read_text().startswith("polars-0") for name in Path("/proc/self/task").glob("*/comm")) or sys.platform != "linux"
+    for name in Path("/proc/self/task").glob("*/comm"):
+        with suppress(OSError):  # a thread may end meanwhile
+            if name.read_text().startswith("polars-0"):
+                return True
+    return sys.platform != "linux"
 
 
 def _resident(process: int | str) -> int:
