@@ -31,7 +31,7 @@ from ingest.sources.prometheus.health import METRICS as HEALTH
 from ingest.sources.prometheus.health import Point
 from ingest.sources.prometheus.readings import COUNTERS, IDENTITY, NEEDED, READING, named_hosts
 
-EXPECTED = "node_exporter's text format, OpenMetrics, or the output of `promtool tsdb dump`"
+EXPECTED = "Prometheus' text format, OpenMetrics, or the output of `promtool tsdb dump`"
 INFO, MEMBER = "node_disk_info", "drivetail_md_member"
 CLOCK, UNAME = "node_time_seconds", "node_uname_info"
 _WANTED = (*COUNTERS, INFO, MEMBER, STATE, CLOCK, UNAME)
