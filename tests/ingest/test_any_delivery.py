@@ -170,8 +170,23 @@ INFLUX = "".join(
     for n in (1, 2)
 )
 
+ARRAY = "".join(
+    f"TS {TS + 300 * n}\n"
+    + "".join(
+        f'<RESPONSE><OBJECT basetype="{name}">'
+        + "".join(f'<PROPERTY name="{key}">{value}</PROPERTY>' for key, value in {"serial-number": "S1A", **of}.items())
+        + "</OBJECT></RESPONSE>\n"
+        for name, of in (
+            ("drives", {"location": "1.3", "disk-group": "g1", "avg-rsp-time": 500, "blocks": 9}),
+            ("disk-statistics", {"number-of-reads": 9 * n, "number-of-writes": n, "data-read-numeric": n, "data-written-numeric": n}),
+        )
+    )
+    for n in range(3)
+)
+
 # source -> what a good delivery of it is: a file's name, and its text or document
 GOOD: dict[str, list[tuple[str, str | dict[str, Any]]]] = {
+    "arrays": [("msa7/disks.xml", ARRAY)],
     "backblaze": [("2026-01-01.csv", TABLES["backblaze"])],
     "bundle": [("drive_hours.csv", BUNDLE), ("drive_hours.ndjson", RECORD)],
     "ceph": [("prod/ceph.txt", CEPH)],
