@@ -36,6 +36,10 @@ MAX_GAP_US = 900_000_000
 """Looks further apart say too little of when the I/Os were."""
 BLOCK_BYTES = 512
 DISKS, STATISTICS = "drives", "disk-statistics"
+_NUMBERS = {
+    DISKS: ("avg-rsp-time",),
+    STATISTICS: ("number-of-reads", "number-of-writes", "data-read-numeric", "data-written-numeric"),
+}
 _HEAD_BYTES = 4096
 _KINDS = {"HDD": "disk", "SSD": "ssd"}
 # what others print of drives, and why no latency can be made of it
@@ -80,7 +84,8 @@ def _batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
     rejected: list[Rejection] = []
     number = 0
     for look in each_look(file):
-        for what, given in _objects("\n".join(line for _, line in look.lines)):
+        # a prompt repeats the command
+        for what, given in _objects("\n".join(line for _, line in look.lines if not line.startswith("#"))):
             number += 1
             found = _row(what, given)
             if isinstance(found, dict):
@@ -95,7 +100,7 @@ def _batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
 def _objects(text: str) -> Iterator[tuple[str, Any]]:
     """The drives of the answers in a look, each by the table that it is of; an answer that cannot be read comes as its text."""
     if "<RESPONSE" not in text:
-        for document in json_documents(text[max(text.find("{"), 0) :]):
+        for document in json_documents(text):
             tables = document.items() if isinstance(document, dict) else [("", [document])]
             yield from ((name, each) for name, table in tables if name != "status" and isinstance(table, list) for each in table)
         return
@@ -113,7 +118,7 @@ def _objects(text: str) -> Iterator[tuple[str, Any]]:
 
 def _row(what: str, given: Any) -> dict[str, Any] | tuple[str, str, str | None]:
     """What an answer says of a drive; or why it is rejected: reason, column, value."""
-    if what not in (DISKS, STATISTICS):
+    if what not in _NUMBERS:
         return "not of `show disks` or `show disk-statistics`; or is the answer cut off?", "answer", what or str(given)[:80]
     if not isinstance(given, dict) or (serial := text_in(given.get("serial-number"))) is None:
         return "a drive without a serial number", "serial-number", str(given)[:80]
@@ -121,10 +126,7 @@ def _row(what: str, given: Any) -> dict[str, Any] | tuple[str, str, str | None]:
         return HALF_A_PAIR, torn, given[torn]
     if is_placeholder(serial):
         return "a placeholder, no serial number", "serial-number", serial
-    names = (
-        ("number-of-reads", "number-of-writes", "data-read-numeric", "data-written-numeric") if what == STATISTICS else ("avg-rsp-time",)
-    )
-    numbers = {name: count_in(given.get(name)) for name in names}
+    numbers = {name: count_in(given.get(name)) for name in _NUMBERS[what]}
     for name, number in numbers.items():
         if number is None:
             return "no whole number of 0 or more", name, None if given.get(name) is None else str(given[name])

@@ -43,9 +43,8 @@ def as_xml(disks: list[dict[str, Any]], counts: list[dict[str, Any]]) -> str:
 
 
 def as_json(disks: list[dict[str, Any]], counts: list[dict[str, Any]]) -> str:
-    return "".join(
-        json.dumps({name: rows, "status": [{"return-code": 0}]}) + "\n" for name, rows in (("drives", disks), ("disk-statistics", counts))
-    )
+    tables = {"disks": {"drives": disks}, "disk-statistics": {"disk-statistics": counts}}
+    return "".join(f"# show {name}\n{json.dumps(table | {'status': [{'return-code': 0}]})}\n" for name, table in tables.items())
 
 
 def look(minute: int, text: str) -> str:

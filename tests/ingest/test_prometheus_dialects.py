@@ -393,6 +393,7 @@ def test_the_doctor_counts_the_drives_of_two_collectors_once(tmp_path: Path) -> 
     [
         ("collectd_disk_disk_time_read_total", "disk", "its disk_time grows each second by the mean time of an operation"),
         ("netdata_disk_ops_operations_persec_average", "family", "these are averages"),
+        ("aggr_disk_user_read_latency", "aggr", "these are means over the drives of a node or aggregate; for single drives"),
         ("system_disk_io_time_seconds_total", "device", "OpenTelemetry (hostmetrics) (system_disk_io_time_seconds_total): a latency"),
         ("go_goroutines", "x", "nor what node_exporter, OpenTelemetry, Telegraf, windows_exporter, eseries_exporter, Harvest call it"),
     ],

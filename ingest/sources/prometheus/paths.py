@@ -36,8 +36,7 @@ def contradictions(readings: pl.DataFrame) -> pl.DataFrame:
     They can where the I/Os and the time spent on them follow one count, or grew alike, or there were few; and neither has another serial.
     """
     place = ["host", "device"]
-    counted = readings.filter(~pl.col("path").str.contains(RATED))
-    several = counted.select(*DRIVE).unique().filter(pl.len().over(place) > 1)
+    several = readings.select(*DRIVE).unique().filter(~pl.col("path").str.contains(RATED)).filter(pl.len().over(place) > 1)
     if not several.height:
         return pl.DataFrame(schema=CONTRADICTION)
     is_known = pl.all_horizontal(pl.col(name).is_finite().fill_null(False) for name in NEEDED)
