@@ -175,9 +175,7 @@ def _named(rows: pl.DataFrame) -> pl.DataFrame:
     """Rows under the drive's serial number and its RAID group: the disk group of the array, or else all of the array."""
     return rows.with_columns(
         pl.col("serial").alias("drive_id"),
-        pl.concat_str("host", pl.when(pl.col("group").is_not_null()).then(pl.concat_str(pl.lit("/"), "group")).otherwise(pl.lit(""))).alias(
-            "raid_group_id"
-        ),
+        pl.concat_str("host", "group", separator="/", ignore_nulls=True).alias("raid_group_id"),
         pl.col("group").is_null().alias("is_group_guessed"),
         pl.lit(False).alias("is_alias"),
     )
