@@ -24,7 +24,7 @@ from drivetail.cli.options import (
     together,
     warehouse_option,
 )
-from drivetail.console import as_csv, as_json, pass_on, progress, say, say_line
+from drivetail.terminal import as_csv, as_json, pass_on, progress, say, say_line
 from engine.warehouse import Warehouse
 from ingest.sources import COLLECTED, SOURCES
 from report.words import counted_noun, human
@@ -116,8 +116,8 @@ def inbox(warehouse: Warehouse, is_landing: bool, output: str, until: datetime |
 
 def _print_inbox(entries: Sequence[Entry], servers: Sequence[Pulled]) -> None:
     """The entries that are not done, the servers, and how many entries are in each state."""
-    from drivetail.console import table
     from drivetail.feeds.entries import DONE
+    from drivetail.terminal import table
     from report.words import to_minute
 
     shown = [entry for entry in entries if entry.state != DONE]

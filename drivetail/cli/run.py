@@ -25,7 +25,7 @@ from drivetail.cli.options import (
     time_options,
     warehouse_option,
 )
-from drivetail.console import progress, say, say_rows
+from drivetail.terminal import progress, say, say_rows
 from engine.warehouse import Warehouse
 from ingest.contract.values import DRIVE_KINDS, RESOLUTIONS
 from ingest.sources import COLLECTED, INBOX_OPTIONS, SOURCES, listing
