@@ -269,7 +269,7 @@ def collect(out: Path, once: bool, every: str | None, finer: Path | None, host: 
     whole or absent, for `drivetail ingest collected OUT`. A command that is missing on the host is reported; the rest is delivered.
     """
     from drivetail.host.collect import CollectError, Collector, looking
-    from drivetail.host.finer import Finer
+    from drivetail.host.fast_sampling import FastSampling
 
     for given, option in ((every, "--every"), (finer, "--finer")):
         if once and given:
@@ -279,7 +279,7 @@ def collect(out: Path, once: bool, every: str | None, finer: Path | None, host: 
         collector = Collector(out, host=host)
         if once:
             collector.look()
-        sooner = None if finer is None else Finer(finer, collector.host, collector.spool)
+        sooner = None if finer is None else FastSampling(finer, collector.host, collector.spool)
         looks = [collector.deliver()] if once else looking(collector, seconds, sooner)
         for delivered in looks:
             if delivered is not None:

@@ -78,7 +78,9 @@ def test_the_command_scores_the_alerts_of_the_product(out: Path, tmp_path: Path)
     warehouse = tmp_path / "warehouse"
     drivetail("ingest", "bundle", out / "fleet-11", "--warehouse", warehouse)
     drivetail("build", "--warehouse", warehouse)
-    sql = "select 'fleet-11' as fleet, subject_id as drive_id, raised_at as found_at from marts.fct_slow_alerts where subject_type = 'drive'"
+    sql = (
+        "select 'fleet-11' as fleet, subject_id as drive_id, raised_at as found_at from marts.fct_slow_alerts where subject_type = 'drive'"
+    )
     (tmp_path / "alerts.csv").write_text(drivetail("sql", "--format", "csv", sql, "--warehouse", warehouse).stdout)
     (row,) = score(out, tmp_path / "alerts.csv")
     assert row["found_count"] > row["slow_count"] / 2 and row["net_tail_hours"] > 0
