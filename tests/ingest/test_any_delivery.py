@@ -20,7 +20,7 @@ from ingest.raw.closing import ingested_files, rejected_records
 from ingest.raw.landing import Landing
 from ingest.raw.staging import StagedDelivery
 from ingest.reading.files import UNREADABLE, FileResult, find_files
-from ingest.sources import SELF_NAMED_SOURCES, SOURCES, land, module_of
+from ingest.sources import SELF_NAMED_SOURCES, SOURCES, reader_of
 from tests.fuzz import fuzz
 from tests.ingest.conftest import Warehouse
 from tests.mutate import mutated, mutated_json
@@ -248,14 +248,14 @@ def taken(source: str, root: Path, delivered: list[tuple[str, bytes]]) -> list[F
         path = root / "in" / str(number) / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-    module = module_of(source)
+    module = reader_of(source)
     staged = StagedDelivery(root / "warehouse", None if source in SELF_NAMED_SOURCES else source)
     try:
         files, _ = find_files([root / "in"], module.recognise, staged.scratch)
         options = OPTIONS.get(source, {})
         arrivals = Arrivals(files, source, staged.folders, options, SOURCES[source].identity, None, quiet)
         landing = Strict(source, staged, None, None, arrivals, quiet, options)
-        land(module, files, landing)
+        module.land(files, landing)
         rejected_records(landing), ingested_files(landing)
     finally:
         staged.discard()
