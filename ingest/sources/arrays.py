@@ -117,7 +117,7 @@ def _objects(text: str) -> Iterator[tuple[str, Any]]:
 
 
 def _row(what: str, given: Any) -> dict[str, Any] | tuple[str, str, str | None]:
-    """What an answer says of a drive; or why it is rejected: reason, column, value."""
+    """Columns of a drive in an answer; or why it is rejected: reason, column, value."""
     if what not in _NUMBERS:
         return "not of `show disks` or `show disk-statistics`; or is the answer cut off?", "answer", what or str(given)[:80]
     if not isinstance(given, dict) or (serial := text_in(given.get("serial-number"))) is None:

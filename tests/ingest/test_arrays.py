@@ -79,7 +79,7 @@ def test_a_place_is_that_of_the_location_and_a_spare_is_in_no_group(warehouse: W
     assert warehouse.rows("drives", PLACES) == [("ZQ3AB7N0", "msa7", "1", "3", "msa7", True, "spare", "ssd", START, None)]
 
 
-def test_what_is_known_of_a_drive_is_not_said_again(warehouse: Warehouse) -> None:
+def test_a_known_drive_is_stored_once(warehouse: Warehouse) -> None:
     for first in (0, 60):
         warehouse.land("arrays", {f"msa7/{first}.xml": "".join(at(minute) for minute in range(first, first + 61, 5))})
     assert warehouse.rows("drives", "valid_from") == [(START,)] and len(warehouse.rows("drive_hours", "drive_id")) == 2
@@ -115,7 +115,7 @@ def test_counters_that_fall_and_long_gaps_cost_their_time(warehouse: Warehouse) 
         ({"model": "ST\ud800"}, HALF_A_PAIR),
     ],
 )
-def test_what_gives_no_latency_is_rejected_with_its_reason(disk: dict[str, Any], reason: str, warehouse: Warehouse) -> None:
+def test_an_answer_without_a_latency_is_rejected_with_its_reason(disk: dict[str, Any], reason: str, warehouse: Warehouse) -> None:
     summary = warehouse.land("arrays", {"msa7/disks.xml": "".join(at(minute, as_json, disk) for minute in (0, 5, 10))})
     assert reason in {record["reason"] for record in summary.rejected}
     assert warehouse.rows("drive_hours", "drive_id") == []
@@ -152,6 +152,6 @@ p3     OK       u0         0       112     7.310        9
         ("disks.xml", look(0, "\n"), "no drive is in it"),
     ],
 )
-def test_what_cannot_be_read_truthfully_is_refused_by_name(name: str, text: str, said: str, warehouse: Warehouse) -> None:
+def test_a_form_without_counts_or_columns_is_refused_by_name(name: str, text: str, said: str, warehouse: Warehouse) -> None:
     (file,) = warehouse.land("arrays", {f"msa7/{name}": text}).files
     assert file.status == "unreadable" and said in (file.note or "")
