@@ -65,7 +65,7 @@ class Table:
 
         links = {
             "block": self,
-            "ask": address("/ask", sql=f"{self.sql.strip()}\norder by {self.order}" if self.order else self.sql.strip()),
+            "sql": f"{self.sql.strip()}\norder by {self.order}" if self.order else self.sql.strip(),
             "downloads": {name: address(page, **{**dict(query), "download": f"{self.name}.{form}"}) for form, name in FORMS.items()},
             "open": to(page="1") if self.fold == "unasked" and not own else "",
             "is_open": not self.fold or bool(own),
@@ -105,7 +105,7 @@ class Figure:
     def view(self, published: Published, page: str, query: Query) -> Row:
         figure = self.draw(published.rows(self.sql.replace("marts.fct_drive_hours", "held.drive_hours")))
         shown = drawn(figure, self.name, self.title) if figure else None
-        return {"block": self, "figure": shown, "ask": address("/ask", sql=self.sql.strip())}
+        return {"block": self, "figure": shown, "sql": self.sql.strip()}
 
 
 STATES = {"replace": "R", "check path": "P", "inspect": "I", "watch": "W", "not judged": "?", "well": ""}
@@ -147,7 +147,7 @@ class Map:
             "block": self, "heading": heading, "key": key, "open": tiles[:opened], "folded": tiles[opened:],
             "other_places": last[0]["place_rank"] - len(tiles) if last else 0,
             "other_drives": drives - sum(each["drives"] for each in tiles),
-            "is_cut": len(rows) == DRAWN_STATES, "ask": address("/ask", sql=f"select * from {MAPPED} order by place_rank, drive_id"),
+            "is_cut": len(rows) == DRAWN_STATES, "sql": f"select * from {MAPPED} order by place_rank, drive_id",
         }  # fmt: skip
 
 

@@ -238,7 +238,9 @@ def group(published: Published, query: Query) -> Page:
 def host_or_enclosure(published: Published, query: Query, column: str) -> Page:
     """A host, or an enclosure; the name of one may be that of another host's too, so alerts and tables name it with its host."""
     id, span = query.get("id", ""), span_of(published, query)
-    named = f"host = {quoted(id)}" if column == "host" else f"{quoted(id)} in (enclosure, concat(host, '/', enclosure))"
+    named = f"{quoted(id)} in (enclosure, concat(host, '/', enclosure))"
+    if column == "host":  # which no inventory may name, but the name of a drive: host/device
+        named = f"(host = {quoted(id)} or host is null and starts_with(drive_id, {quoted(id + '/')}))"
     places = f"select distinct host, enclosure from marts.dim_drives where {named} order by host, enclosure"
     found = found_rows(published, places, f"{id!r} is no {column} of this publication; search for a part of its name")
     drives = f"(select drive_id from marts.dim_drives where {named})"
