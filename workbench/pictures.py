@@ -26,17 +26,19 @@ def main() -> None:
         sys.exit("Chromium is not installed: apt-get install chromium")
     from playwright.sync_api import sync_playwright
 
-    out, token = ROOT / "target" / "pictures", os.urandom(16).hex()
+    out = ROOT / "target" / "pictures"
     shutil.rmtree(out, ignore_errors=True)
     subprocess.run([DRIVETAIL, "demo", "--out", out], check=True)
     report = next((out / "warehouse" / "reports").glob("*.html"))
-    serve = [DRIVETAIL, "serve", "--warehouse", out / "warehouse", "--port", "8099"]
-    environment = {**os.environ, "DRIVETAIL_CONSOLE_TOKEN": token, "LOGNAME": "ada"}
-    with subprocess.Popen(serve, env=environment, stdout=subprocess.PIPE, text=True) as server, sync_playwright() as playwright:
-        assert server.stdout and (address := server.stdout.readline().partition("/?")[0])
+    serve = [str(DRIVETAIL), "serve", "--warehouse", str(out / "warehouse"), "--port", "8099"]
+    ada = {**os.environ, "LOGNAME": "ada"}  # who decides
+    with subprocess.Popen(serve, env=ada, stdout=subprocess.PIPE, text=True) as server, sync_playwright() as playwright:
+        assert server.stdout
+        first = server.stdout.readline().strip()
+        address = first.partition("/?")[0]
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_context(color_scheme="light").new_page()
-        page.goto(f"{address}/?token={token}")
+        page.goto(first)
         for name, (path, height) in PICTURES.items():
             page.set_viewport_size({"width": 1440, "height": height})
             page.goto(report.as_uri() if path == REPORT else address + path)
