@@ -15,19 +15,7 @@ from report.page.look import drawn, kinds_of
 from report.page.numbers import DETECTOR_WORDS, count, listed, noun, of_kind, percent, plural, ratio, times, week_name
 from report.page.tolerance import tolerance_words
 from report.weekly import figures
-from report.weekly.queries import (
-    ACTIONS_LISTED,
-    CANDIDATES_LISTED,
-    CHRONIC_LISTED,
-    DECISIONS_LISTED,
-    DRIVES_LISTED,
-    EPISODES_LISTED,
-    GROUP_HOURS_LISTED,
-    GROUPS_LISTED,
-    STATES_LISTED,
-    Row,
-    WeekFacts,
-)
+from report.weekly.queries import LIMITS, Row, WeekFacts
 from report.words import named_drive, place
 
 RECORD_KINDS = {
@@ -74,18 +62,6 @@ UNJUDGED = {
 CHANCES = {"excluded": "", "possible": ", perhaps by chance", "few groups": ", few groups"}
 DECISIONS_DRAWN = 12
 """The latest decisions whose drive has a chart."""
-LIMITS = {
-    "drives": DRIVES_LISTED,
-    "raid_groups": GROUPS_LISTED,
-    "episodes": EPISODES_LISTED,
-    "chronic": CHRONIC_LISTED,
-    "states": STATES_LISTED,
-    "group_hours": GROUP_HOURS_LISTED,
-    "decisions": DECISIONS_LISTED,
-    "candidates": CANDIDATES_LISTED,
-    "actions": ACTIONS_LISTED,
-}
-"""How many rows a table has at most; one that is full says so."""
 
 
 def render_page(facts: WeekFacts) -> str:

@@ -7,10 +7,8 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any
 
 import duckdb
 
@@ -108,15 +106,12 @@ def _holding_what_had_landed(warehouse: Warehouse, kept: list[Publication], inst
 
 def as_document(facts: WeekFacts) -> str:
     """The numbers of the page as JSON: by name the SQL that gives them and its rows; instants are ISO texts, UTC."""
-    numbers: dict[str, Any] = {field.name: getattr(facts, field.name) for field in fields(facts) if field.name in facts.questions}
     document = {
         "week": week_name(facts.week["week_utc"]),
         "is_complete": facts.week["is_complete"],
         "publication_id": facts.publication["publication_id"],
         "known_at": facts.known_at,
-        "numbers": {
-            name: {"sql": facts.questions[name], "rows": rows if isinstance(rows, list) else [rows]} for name, rows in numbers.items()
-        },
+        "numbers": {name: {"sql": facts.questions[name], "rows": rows} for name, rows in facts.answers.items()},
     }
     return (
         json.dumps(
