@@ -13,7 +13,7 @@ from markupsafe import Markup
 from console.cells import HIDDEN, PAGES, address, by_number, cell, heading, shape
 from console.published import DOWNLOADED, FORMS, Published
 from engine.read import QueryError, Row
-from engine.warehouse import quoted
+from engine.warehouse import quoted, texts
 from report.page.look import drawn
 
 Query = Mapping[str, str]
@@ -240,8 +240,3 @@ def drive_places(published: Published, drives: set[str]) -> dict[str, Row]:
         f"where drive_id in ({texts(drives)})"
     )
     return {row["drive_id"]: row for row in found}
-
-
-def texts(values: set[str]) -> str:
-    """Texts as an SQL list."""
-    return ", ".join(quoted(value) for value in sorted(values)) or "null"

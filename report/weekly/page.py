@@ -9,13 +9,14 @@ from typing import Any
 
 from markupsafe import Markup
 
+from engine.read import Row
 from report.page import numbers
 from report.page.html import render
 from report.page.look import drawn, kinds_of
 from report.page.numbers import DETECTOR_WORDS, count, listed, noun, of_kind, percent, plural, ratio, times, week_name
 from report.page.tolerance import tolerance_words
 from report.weekly import figures
-from report.weekly.queries import LIMITS, Row, WeekFacts
+from report.weekly.queries import LIMITS, WeekFacts
 from report.words import named_drive, place
 
 RECORD_KINDS = {

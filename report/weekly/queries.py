@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from string import Template
-from typing import Any
 
 import duckdb
 
-from engine.warehouse import quoted
-
-Row = dict[str, Any]
+from engine.read import Row, fetch
+from engine.warehouse import instant, texts
 
 WEEKS_SHOWN = 12
 LIMITS = {
@@ -48,15 +46,6 @@ class WeekFacts:
         return self.answers[name]
 
 
-def fetch(connection: duckdb.DuckDBPyConnection, query: str, parameters: Sequence[Any] = ()) -> list[Row]:
-    """All rows of a query, each as a dict."""
-    cursor = connection.cursor()
-    cursor.execute(query, list(parameters))
-    rows = cursor.fetchall()
-    columns = [column[0] for column in cursor.description or []]
-    return [dict(zip(columns, row, strict=True)) for row in rows]
-
-
 def fetch_publication(connection: duckdb.DuckDBPyConnection) -> Row:
     """Which publication this is, and the newest delivery in it (null without one)."""
     (publication,) = fetch(connection, PUBLICATION)
@@ -72,11 +61,11 @@ def fetch_week(connection: duckdb.DuckDBPyConnection, week: Row, known_at: datet
     """Everything the report shows of the week; known_at: leave out what was decided after it (UTC)."""
     start: datetime = week["week_utc"]
     words = {
-        "week": _instant(start),
-        "end": _instant(start + timedelta(days=7)),
-        "before": _instant(start - timedelta(days=7)),
-        "first": _instant(start - timedelta(weeks=WEEKS_SHOWN)),
-        "known": "timestamp '9999-12-31'" if known_at is None else _instant(known_at),
+        "week": instant(start),
+        "end": instant(start + timedelta(days=7)),
+        "before": instant(start - timedelta(days=7)),
+        "first": instant(start - timedelta(weeks=WEEKS_SHOWN)),
+        "known": "timestamp '9999-12-31'" if known_at is None else instant(known_at),
     }
     questions = {"publication": PUBLICATION.strip()}
     answers = {"publication": [fetch_publication(connection)]}
@@ -88,27 +77,18 @@ def fetch_week(connection: duckdb.DuckDBPyConnection, week: Row, known_at: datet
 
     ask(["drives", "raid_groups", "actions", "decisions"])
     drawn = {row["drive_id"] for name in ("drives", "actions", "decisions") for row in answers[name]}
-    words["drives"] = _texts(sorted(drawn | {row["successor_drive_id"] for row in answers["decisions"]} - {None}))
-    words["listed_groups"] = _texts(sorted(row["raid_group_id"] for row in answers["raid_groups"]))
+    words["drives"] = texts(drawn | {row["successor_drive_id"] for row in answers["decisions"]} - {None})
+    words["listed_groups"] = texts(row["raid_group_id"] for row in answers["raid_groups"])
     ask(["drive_series"])
-    words["groups"] = _texts(sorted({row["raid_group_id"] for row in [*answers["drive_series"], *answers["drives"]]}))
+    words["groups"] = texts({row["raid_group_id"] for row in [*answers["drive_series"], *answers["drives"]]})
     ask([name for name in QUESTIONS if name not in answers and name not in ("places", "group_names")])
     rows = [row for found in answers.values() for row in found]
     named = {row[name] for row in rows for name in ("drive_id", "successor_drive_id", "subject_id") if row.get(name) is not None}
-    words["named"] = _texts(sorted(named))
+    words["named"] = texts(named)
     groups = {row[name] for row in rows for name in ("raid_group_id", "current_raid_group_id", "subject_id") if row.get(name) is not None}
-    words["named_groups"] = _texts(sorted(groups))
+    words["named_groups"] = texts(groups)
     ask(["places", "group_names"])
     return WeekFacts(week, known_at, questions, answers)
-
-
-def _instant(value: datetime) -> str:
-    return f"timestamp '{value:%Y-%m-%d %H:%M:%S}'"
-
-
-def _texts(values: Sequence[str]) -> str:
-    """Data as a list of SQL texts; an empty one matches nothing."""
-    return ", ".join(quoted(value) for value in values) or "null"
 
 
 PUBLICATION = """

@@ -13,7 +13,7 @@ from pathlib import Path
 import duckdb
 
 from engine.publish import Publication, kept_publications
-from engine.read import QueryError, is_each_day_due, publication_of
+from engine.read import QueryError, Row, is_each_day_due, publication_of
 from engine.warehouse import Warehouse
 from ingest.raw.durable import replace_file
 from report.page.numbers import week_name
@@ -21,7 +21,7 @@ from report.page.pdf import print_page
 from report.weekly.as_known import built_as_known_at, landed_by
 from report.weekly.due import report_file
 from report.weekly.page import render_page
-from report.weekly.queries import Row, WeekFacts, fetch_publication, fetch_week, fetch_weeks
+from report.weekly.queries import WeekFacts, fetch_publication, fetch_week, fetch_weeks
 
 
 def write_report(

@@ -22,7 +22,7 @@ from drivetail.ask.decisions import decide
 from drivetail.cli import main
 from engine.build import build
 from engine.publish import kept_publications
-from engine.read import QueryError, open_published
+from engine.read import QueryError, fetch, open_published
 from engine.warehouse import Warehouse
 from ingest import ingest
 from ingest.contract.values import utc_now
@@ -31,7 +31,6 @@ from report import write_report
 from report.page.numbers import percent, ratio
 from report.page.pdf import print_page
 from report.weekly import write as weekly
-from report.weekly.queries import fetch
 from report.weekly.write import parse_week
 from tests.golden import copied
 from tests.report.conftest import quiet_hours
