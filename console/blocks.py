@@ -10,10 +10,11 @@ from itertools import groupby
 import plotly.graph_objects as go
 from markupsafe import Markup
 
-from console.cells import HIDDEN, PAGES, address, by_number, cell, heading, shape
+from console.cells import HIDDEN, PAGES, address, by_number, cell
 from console.published import DOWNLOADED, FORMS, Published
 from engine.read import QueryError, Row
 from engine.warehouse import quoted, texts
+from report.page.cells import heading, shape
 from report.page.look import drawn
 
 Query = Mapping[str, str]

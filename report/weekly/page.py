@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from engine.read import Row
 from report.page import numbers
+from report.page.cells import heading, shape
 from report.page.html import render
 from report.page.look import drawn, kinds_of
 from report.page.numbers import DETECTOR_WORDS, count, listed, noun, of_kind, percent, plural, ratio, times, week_name
@@ -89,11 +90,17 @@ def render_page(facts: WeekFacts) -> str:
         },
         unplug_digest=unplug_digest(facts),
         chronic_words=chronic_words(facts),
-        record_kinds=RECORD_KINDS,
-        exclusion_words={reason: words.format(fewest=fewest, width=width) for reason, words in EXCLUSIONS.items()},
+        words={
+            "cause": CAUSES,
+            "record_kind": RECORD_KINDS,
+            "replace_rule": {"none": numbers.NONE},
+            "preceding_severity": {None: "no slowdown"},
+            "lists_reason": {None: "on all"},
+            "exclusion_reason": {reason: words.format(fewest=fewest, width=width) for reason, words in EXCLUSIONS.items()},
+        },
+        shaped=shaped,
         state_words=STATES,
         guessed={row["raid_group_id"] for row in facts.guessed},
-        cause_words=CAUSES,
         detector_words=DETECTOR_WORDS,
         chance_words=CHANCES,
         lists_of=lists_of,
@@ -108,6 +115,14 @@ def render_page(facts: WeekFacts) -> str:
         baseline_weeks=max((row["baseline_week_count"] or 0 for row in facts.slowness), default=0),
         limits=LIMITS,
     )
+
+
+def shaped(rows: list[Row], columns: str) -> list[tuple[str, str, str]]:
+    """The columns of a table: name, heading, class."""
+    found = [column.partition("=") for column in columns.split("|")]
+    return [
+        (name, said or heading(name)[0].upper() + heading(name)[1:], shape(name, [row[name] for row in rows])) for name, _, said in found
+    ]
 
 
 def threshold(facts: WeekFacts, name: str) -> str:
