@@ -22,7 +22,7 @@ from engine.warehouse import Warehouse
 from ingest.raw.durable import remove
 
 ROWS = 500
-"""Of a table, at most."""
+"""Most rows of a table."""
 
 WIDE = ("fct_drive_hour_io", "fct_drive_hours_described")
 """Marts of every drive-hour that repeat fct_drive_hours, with more columns: two thirds of all bytes."""
@@ -67,7 +67,7 @@ class Site:
         self.drives = {row["drive_id"] for row in self.published.rows(NOTED)}
         due = self.published.rows("select drive_id from marts.drive_actions where needs_person")
         self.hours = dict.fromkeys((row["drive_id"] for row in due), "")
-        """Of each drive that needs somebody the worst hour is traced to its row: that reads raw files, for a second."""
+        """The worst hour of each drive that needs somebody: it is traced to its row, which reads raw files for a second."""
         self.found = {"/": "index.html"}
         self.waiting = deque(self.found)
 

@@ -17,7 +17,7 @@ PICTURES = {
     "docs/console-drive.png": ("/drive?id=D00000002A", 1140),
     "docs/console-candidates.png": ("/candidates", 900),
 }
-"""Of each: the page of the console, or the weekly report, and its height. All are 1,440 pixels wide."""
+"""File -> the page of the console, or the weekly report, and its height in pixels. All are 1,440 wide."""
 
 
 def main() -> None:
