@@ -67,7 +67,7 @@ class Site:
         self.drives = {row["drive_id"] for row in self.published.rows(NOTED)}
         due = self.published.rows("select drive_id from marts.drive_actions where needs_person")
         self.hours = dict.fromkeys((row["drive_id"] for row in due), "")
-        """The worst hour of each drive that needs somebody: it is traced to its row, which reads raw files for a second."""
+        """The worst hour of each drive that needs attention: it is traced to its row, which reads raw files for a second."""
         self.found = {"/": "index.html"}
         self.waiting = deque(self.found)
 
