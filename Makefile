@@ -8,7 +8,7 @@ PORT ?= 8080
 # else every process compiles every module again
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo airflow docs check test tests lint proof bench soak mutants calibration spark-cluster spark-cluster-stop wheel sbom clean help
+.PHONY: demo site pictures airflow docs check test tests lint proof bench soak mutants calibration spark-cluster spark-cluster-stop wheel sbom clean help
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -16,6 +16,12 @@ help:  ## this list
 demo: .venv/.ready  ## simulate a small fleet, ingest it, build, write the weekly report
 	$(RUN)/drivetail demo --out demo
 	@$(RUN)/python -m workbench.dbt_database demo/warehouse target/dbt.duckdb
+
+site: .venv/.ready  ## the same, and the console as files to look at without a server: demo/site/index.html
+	$(RUN)/drivetail demo --out demo --site demo/site
+
+pictures: .venv/.ready  ## take the pictures of README.md and docs/ anew; needs Chromium
+	$(RUN)/python -m workbench.pictures
 
 airflow: .venv/.airflow  ## run the warehouse by itself: INBOX=folder with deliveries, WAREHOUSE=folder, PORT=8080 (docs/airflow.md)
 	test -e $(WAREHOUSE)/drivetail.toml || $(RUN)/drivetail init --inbox $(INBOX) --warehouse $(WAREHOUSE)

@@ -119,20 +119,21 @@ class Console:
         return self._html(request, "page.html.j2", published, page=page, views=views, said=query.get("decided", ""))
 
     def _html(self, request: Request, template: str, published: Published | None, status: int = 200, **content: Any) -> HTMLResponse:
-        """A template with what every page shows: how old the data are, who asks, the token of its forms."""
-        user, age, is_stale = request.scope.get("user", ""), "", False
-        if published is not None and published.last_hour_utc is not None:
+        url, user, q = request.url, request.scope.get("user", ""), request.query_params.get("q", "")
+        return HTMLResponse(self.text(template, published, url.path, user, here=f"{url.path}?{url.query}", q=q, **content), status)
+
+    def text(self, template: str, published: Published | None, path: str, user: str = "", *, is_site: bool = False, **content: Any) -> str:
+        """A template with what every page shows: how old the data are, who asks, the token of its forms. is_site: of a file."""
+        age, is_stale = "", False
+        if published is not None and published.last_hour_utc is not None and not is_site:
             hours = max(0.0, (utc_now() - published.last_hour_utc) / timedelta(hours=1) - 1)
             age, is_stale = f"{duration(hours)} old", hours > STALE_HOURS
-        text = self.templates.get_template(template).render(
+        return self.templates.get_template(template).render(
             published=published, user=user, may_decide=self.access.may_decide(user), form_token=self.access.signed(f"form {user}"),
-            longest=LONGEST, age=age, is_stale=is_stale,
-            here=f"{request.url.path}?{request.url.query}",
-            rooms=published.remembered(rooms) if published else rooms(None), q=request.query_params.get("q", ""),
-            warehouse=str(self.warehouse.root), path=request.url.path, version=self.version,
+            longest=LONGEST, age=age, is_stale=is_stale, rooms=published.remembered(rooms) if published else rooms(None),
+            warehouse=str(self.warehouse.root), path=path, version=self.version, is_site=is_site,
             **content,
         )  # fmt: skip
-        return HTMLResponse(text, status)
 
     @staticmethod
     def _download(published: Published, path: str, query: Query) -> Response:
@@ -246,10 +247,13 @@ class Console:
 def _views(published: Published, path: str, asked: tuple[tuple[str, str], ...]) -> tuple[Page | str, list[Row]]:
     """A page, or the address of the one that was meant, and the values of its blocks for the template."""
     page = PAGES[path](published, dict(asked))
-    if isinstance(page, str):
-        return page, []
-    views = [block.view(published, path, dict(asked)) for block in page.blocks]
-    return page, [view for view in views if view.get("rows", True) or view["block"].empty or view.get("sought")]
+    return page, [] if isinstance(page, str) else views_of(page, published, path, dict(asked))
+
+
+def views_of(page: Page, published: Published, path: str, query: Query) -> list[Row]:
+    """Values of the blocks of a page; a table without rows is left out where it has no text for that."""
+    views = [block.view(published, path, query) for block in page.blocks]
+    return [view for view in views if view.get("rows", True) or view["block"].empty or view.get("sought")]
 
 
 def file_of(pieces: Iterator[bytes], name: str) -> StreamingResponse:

@@ -10,10 +10,11 @@ from itertools import groupby
 import plotly.graph_objects as go
 from markupsafe import Markup
 
-from console.cells import HIDDEN, PAGES, address, by_number, cell, heading, shape
+from console.cells import HIDDEN, PAGES, address, by_number, cell
 from console.published import DOWNLOADED, FORMS, Published
 from engine.read import QueryError, Row
-from engine.warehouse import quoted
+from engine.warehouse import quoted, texts
+from report.page.cells import heading, shape
 from report.page.look import drawn
 
 Query = Mapping[str, str]
@@ -65,7 +66,7 @@ class Table:
 
         links = {
             "block": self,
-            "ask": address("/ask", sql=f"{self.sql.strip()}\norder by {self.order}" if self.order else self.sql.strip()),
+            "sql": f"{self.sql.strip()}\norder by {self.order}" if self.order else self.sql.strip(),
             "downloads": {name: address(page, **{**dict(query), "download": f"{self.name}.{form}"}) for form, name in FORMS.items()},
             "open": to(page="1") if self.fold == "unasked" and not own else "",
             "is_open": not self.fold or bool(own),
@@ -105,7 +106,7 @@ class Figure:
     def view(self, published: Published, page: str, query: Query) -> Row:
         figure = self.draw(published.rows(self.sql.replace("marts.fct_drive_hours", "held.drive_hours")))
         shown = drawn(figure, self.name, self.title) if figure else None
-        return {"block": self, "figure": shown, "ask": address("/ask", sql=self.sql.strip())}
+        return {"block": self, "figure": shown, "sql": self.sql.strip()}
 
 
 STATES = {"replace": "R", "check path": "P", "inspect": "I", "watch": "W", "not judged": "?", "well": ""}
@@ -147,7 +148,7 @@ class Map:
             "block": self, "heading": heading, "key": key, "open": tiles[:opened], "folded": tiles[opened:],
             "other_places": last[0]["place_rank"] - len(tiles) if last else 0,
             "other_drives": drives - sum(each["drives"] for each in tiles),
-            "is_cut": len(rows) == DRAWN_STATES, "ask": address("/ask", sql=f"select * from {MAPPED} order by place_rank, drive_id"),
+            "is_cut": len(rows) == DRAWN_STATES, "sql": f"select * from {MAPPED} order by place_rank, drive_id",
         }  # fmt: skip
 
 
@@ -240,8 +241,3 @@ def drive_places(published: Published, drives: set[str]) -> dict[str, Row]:
         f"where drive_id in ({texts(drives)})"
     )
     return {row["drive_id"]: row for row in found}
-
-
-def texts(values: set[str]) -> str:
-    """Texts as an SQL list."""
-    return ", ".join(quoted(value) for value in sorted(values)) or "null"

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from console.cells import by_number, is_number
+from console.cells import by_number
 from engine.read import Row
+from report.page.cells import is_number
 from report.page.look import INK, SLOW, colour, packed, safe, slowdown_axis, styled
 from report.page.numbers import TIMES, instant
 from report.weekly.figures import EVENT_SYMBOLS

@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 import yaml
 from markupsafe import Markup, escape
 
-from console.blocks import MAPPED, Block, Figure, Map, Page, Query, Table, drive_places, group_names, texts
+from console.blocks import MAPPED, Block, Figure, Map, Page, Query, Table, drive_places, group_names
 from console.cells import PAGES as COLUMN_PAGES
 from console.cells import address
 from console.figures import drive_hours, drive_latencies, group_latencies, group_tails, slow_map
@@ -27,7 +27,8 @@ from drivetail.ask.probes import newest_probes
 from drivetail.ask.ticket import ticket as ticket_of
 from drivetail.tell.alerts import OPEN, Alert, sentence
 from engine.read import QueryError, Row, is_computed
-from engine.warehouse import quoted
+from engine.warehouse import instant as sql_instant
+from engine.warehouse import quoted, texts
 from ingest.contract.values import utc
 from report.page.numbers import NONE, capacity, day, instant, kind_name, listed
 from report.words import counted_noun, human, place
@@ -61,11 +62,6 @@ def blocks_of(published: Published, page: str, words: Mapping[str, str] = {}, dr
         elif published.has(relation := given.pop("of")):
             found.append(Table(given.pop("table"), relation=relation, **given))
     return found
-
-
-def literal(value: datetime) -> str:
-    """An instant in SQL."""
-    return f"timestamp '{value:%Y-%m-%d %H:%M:%S}'"
 
 
 SLOW = {"acute": "slow", "chronic": "a little slow for weeks", "together": "drives slow together", "whole_group": "slow as a whole"}
@@ -122,7 +118,7 @@ def span_of(published: Published, query: Query, last: datetime | None = None) ->
 def span_words(since: datetime, until: datetime) -> dict[str, str]:
     """The hours in SQL; recent: those in which every drive of a place is drawn."""
     recent = max(since, until - PEERS)
-    return {"since": literal(since), "until": literal(until), "recent": literal(recent)}
+    return {"since": sql_instant(since), "until": sql_instant(until), "recent": sql_instant(recent)}
 
 
 def fleet(published: Published, query: Query) -> Page:
@@ -238,7 +234,9 @@ def group(published: Published, query: Query) -> Page:
 def host_or_enclosure(published: Published, query: Query, column: str) -> Page:
     """A host, or an enclosure; the name of one may be that of another host's too, so alerts and tables name it with its host."""
     id, span = query.get("id", ""), span_of(published, query)
-    named = f"host = {quoted(id)}" if column == "host" else f"{quoted(id)} in (enclosure, concat(host, '/', enclosure))"
+    named = f"{quoted(id)} in (enclosure, concat(host, '/', enclosure))"
+    if column == "host":  # which no inventory may name, but the name of a drive: host/device
+        named = f"(host = {quoted(id)} or host is null and starts_with(drive_id, {quoted(id + '/')}))"
     places = f"select distinct host, enclosure from marts.dim_drives where {named} order by host, enclosure"
     found = found_rows(published, places, f"{id!r} is no {column} of this publication; search for a part of its name")
     drives = f"(select drive_id from marts.dim_drives where {named})"

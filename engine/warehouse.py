@@ -8,7 +8,7 @@ import json
 import logging
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -122,3 +122,13 @@ def day_folder(store: Path, model: str, day: date) -> Path:
 def quoted(text: object) -> str:
     """A SQL string literal."""
     return "'" + str(text).replace("'", "''") + "'"
+
+
+def texts(values: Iterable[str]) -> str:
+    """Texts as a list of SQL literals; an empty one matches nothing."""
+    return ", ".join(quoted(value) for value in sorted(values)) or "null"
+
+
+def instant(value: datetime) -> str:
+    """A SQL timestamp."""
+    return f"timestamp '{value:%Y-%m-%d %H:%M:%S}'"

@@ -98,12 +98,13 @@ def export(
     only: Sequence[str] = (),
     storage_version: str = STORAGE_VERSION,
     is_forced: bool = False,
+    is_sorted: bool = False,
     on_progress: Progress = lambda phase, done, total: None,
 ) -> Exported:
     """Write the marts that are computed and the custom models, or those in `only`, to the file `out`, or to the folder `out` as Parquet.
     Readers see all of it or nothing.
 
-    is_forced: replace what is there. Raises: QueryError.
+    is_forced: replace what is there. is_sorted: Parquet of the same rows is the same file. Raises: QueryError.
     """
     out = out.resolve()
     _check_place(warehouse, out, is_parquet=is_parquet, is_forced=is_forced)
@@ -141,7 +142,8 @@ def export(
                 on_progress(each.name, number, len(wanted))
                 if is_parquet:
                     options = f"format parquet, compression zstd, kv_metadata {{{each.said()}}}"
-                    statement = f"copy publication.{each.relation} to {quoted(draft / f'{each.name}.parquet')} ({options})"
+                    source = f"(from publication.{each.relation} order by all)" if is_sorted else f"publication.{each.relation}"
+                    statement = f"copy {source} to {quoted(draft / f'{each.name}.parquet')} ({options})"
                 else:
                     connection.execute(each.made(is_keyed=not has_null(connection, each)))
                     statement = f"insert into {each.relation} from publication.{each.relation}"

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from datetime import datetime
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
 
-from drivetail.cli.options import FILE, INSTANT, POLICIES, Failure, format_option, warehouse_option
+from drivetail.cli.options import FILE, INSTANT, POLICIES, Failure, format_option, of_console, warehouse_option
 from drivetail.terminal import as_json, pass_on, progress, say, say_rows
 from engine.warehouse import Warehouse
-from ingest.contract.extras import how_to_install
 from report.words import counted_noun, human
 
 
@@ -287,10 +285,7 @@ def serve(warehouse: Warehouse, host: str, port: int, readers_only: bool, decide
     """
     if readers_only and deciders:
         raise click.UsageError("--readers-only and --decider cannot be used together")
-    try:
-        console = import_module("console.serve")  # of a floor above this one, and of an extra
-    except ModuleNotFoundError as error:
-        raise Failure(f"{error.name} is not installed; {how_to_install('console')}") from error
+    console = of_console("serve")
     may_decide = frozenset(deciders) if deciders or readers_only else None
     console.serve(warehouse, host, port, click.echo, deciders=may_decide, **options)
 

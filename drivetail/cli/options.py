@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime
 from functools import wraps
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from click.core import ParameterSource
 
 from drivetail.terminal import ingest_table, progress, say, say_line, visible
 from engine.warehouse import Warehouse
+from ingest.contract.extras import how_to_install
 from ingest.contract.values import utc
 from ingest.raw.store import find_delivery, list_folders
 from report.words import counted_noun, human, to_minute
@@ -172,6 +174,14 @@ def given_options(*but: str) -> list[str]:
             value = context.params[option.name]
             words += [word for each in (value if option.multiple else [value]) for word in (option.opts[0], str(each))]
     return words
+
+
+def of_console(name: str) -> Any:
+    """A module of the console, which is of a floor above this one, and of an extra."""
+    try:
+        return import_module(f"console.{name}")
+    except ModuleNotFoundError as error:
+        raise Failure(f"{error.name} is not installed; {how_to_install('console')}") from error
 
 
 def not_blank(context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:

@@ -17,6 +17,7 @@ from plotly.offline import get_plotlyjs
 
 from ingest.reading.text import in_order
 from report.page import numbers
+from report.page.cells import text
 from report.words import milliseconds
 
 REPORT = Path(__file__).parents[1]
@@ -38,6 +39,7 @@ def environment(folder: Path) -> jinja2.Environment:
         lstrip_blocks=True,
     )
     found.filters.update(
+        cell=lambda value, column: text(column, value),
         count=numbers.count,
         percent=numbers.percent,
         ratio=numbers.ratio,

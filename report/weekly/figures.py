@@ -7,9 +7,9 @@ from datetime import datetime, timedelta
 
 import plotly.graph_objects as go
 
+from engine.read import Row
 from report.page.look import INK, SLOW, colour, kinds_of, packed, safe, slowdown_axis, styled
 from report.page.numbers import TIMES, count, instant, kind_name, percent
-from report.weekly.queries import Row
 
 HOUR_MS = 3_600_000
 EVENT_SYMBOLS = {"unplug": "triangle-down", "replug": "triangle-up", "replacement": "diamond"}

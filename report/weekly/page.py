@@ -9,25 +9,15 @@ from typing import Any
 
 from markupsafe import Markup
 
+from engine.read import Row
 from report.page import numbers
+from report.page.cells import heading, shape
 from report.page.html import render
 from report.page.look import drawn, kinds_of
 from report.page.numbers import DETECTOR_WORDS, count, listed, noun, of_kind, percent, plural, ratio, times, week_name
 from report.page.tolerance import tolerance_words
 from report.weekly import figures
-from report.weekly.queries import (
-    ACTIONS_LISTED,
-    CANDIDATES_LISTED,
-    CHRONIC_LISTED,
-    DECISIONS_LISTED,
-    DRIVES_LISTED,
-    EPISODES_LISTED,
-    GROUP_HOURS_LISTED,
-    GROUPS_LISTED,
-    STATES_LISTED,
-    Row,
-    WeekFacts,
-)
+from report.weekly.queries import LIMITS, WeekFacts
 from report.words import named_drive, place
 
 RECORD_KINDS = {
@@ -74,18 +64,6 @@ UNJUDGED = {
 CHANCES = {"excluded": "", "possible": ", perhaps by chance", "few groups": ", few groups"}
 DECISIONS_DRAWN = 12
 """The latest decisions whose drive has a chart."""
-LIMITS = {
-    "drives": DRIVES_LISTED,
-    "raid_groups": GROUPS_LISTED,
-    "episodes": EPISODES_LISTED,
-    "chronic": CHRONIC_LISTED,
-    "states": STATES_LISTED,
-    "group_hours": GROUP_HOURS_LISTED,
-    "decisions": DECISIONS_LISTED,
-    "candidates": CANDIDATES_LISTED,
-    "actions": ACTIONS_LISTED,
-}
-"""How many rows a table has at most; one that is full says so."""
 
 
 def render_page(facts: WeekFacts) -> str:
@@ -112,11 +90,17 @@ def render_page(facts: WeekFacts) -> str:
         },
         unplug_digest=unplug_digest(facts),
         chronic_words=chronic_words(facts),
-        record_kinds=RECORD_KINDS,
-        exclusion_words={reason: words.format(fewest=fewest, width=width) for reason, words in EXCLUSIONS.items()},
+        words={
+            "cause": CAUSES,
+            "record_kind": RECORD_KINDS,
+            "replace_rule": {"none": numbers.NONE},
+            "preceding_severity": {None: "no slowdown"},
+            "lists_reason": {None: "on all"},
+            "exclusion_reason": {reason: words.format(fewest=fewest, width=width) for reason, words in EXCLUSIONS.items()},
+        },
+        shaped=shaped,
         state_words=STATES,
         guessed={row["raid_group_id"] for row in facts.guessed},
-        cause_words=CAUSES,
         detector_words=DETECTOR_WORDS,
         chance_words=CHANCES,
         lists_of=lists_of,
@@ -131,6 +115,14 @@ def render_page(facts: WeekFacts) -> str:
         baseline_weeks=max((row["baseline_week_count"] or 0 for row in facts.slowness), default=0),
         limits=LIMITS,
     )
+
+
+def shaped(rows: list[Row], columns: str) -> list[tuple[str, str, str]]:
+    """The columns of a table: name, heading, class."""
+    found = [column.partition("=") for column in columns.split("|")]
+    return [
+        (name, said or heading(name)[0].upper() + heading(name)[1:], shape(name, [row[name] for row in rows])) for name, _, said in found
+    ]
 
 
 def threshold(facts: WeekFacts, name: str) -> str:

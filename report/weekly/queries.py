@@ -6,87 +6,44 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from string import Template
-from typing import Any
 
 import duckdb
 
-from engine.warehouse import quoted
-
-Row = dict[str, Any]
+from engine.read import Row, fetch
+from engine.warehouse import instant, texts
 
 WEEKS_SHOWN = 12
-DRIVES_LISTED = 20
-GROUPS_LISTED = 12
-CHRONIC_LISTED = 25
-EPISODES_LISTED = 50
-STATES_LISTED = 100
-GROUP_HOURS_LISTED = 100
-DECISIONS_LISTED = 50
-CANDIDATES_LISTED = 25
-ACTIONS_LISTED = 40
+LIMITS = {
+    "drives": 20, "raid_groups": 12, "chronic": 25, "episodes": 50, "states": 100, "group_hours": 100, "decisions": 50, "candidates": 25,
+    "actions": 40,
+}  # fmt: skip
+"""How many rows an answer has at most; a table that is full says so."""
 
 
 @dataclass(frozen=True)
 class WeekFacts:
-    """All the report shows of one week; every list may be empty. `questions`: the SQL that each of them answers, by name.
+    """All the report shows of one week: by the name of a question its SQL and its rows, which are an attribute, too, and may be none.
 
     known_at: what was decided after it is left out (UTC); None: nothing is.
     """
 
     week: Row
     known_at: datetime | None
-    publication: Row
-    fleet: Row
     questions: dict[str, str]
-    landing: list[Row]
-    rejections: list[Row]
-    coverage: list[Row]
-    exclusions: list[Row]
-    guessed: list[Row]
-    unjudged: list[Row]
-    alert_floors: list[Row]
-    slowness: list[Row]
-    slo: list[Row]
-    tails: list[Row]
-    thresholds: list[Row]
-    costs: list[Row]
-    trend: list[Row]
-    fleet_hours: list[Row]
-    drives: list[Row]
-    drive_verdicts: list[Row]
-    drive_series: list[Row]
-    peer_bands: list[Row]
-    drive_events: list[Row]
-    state_counts: list[Row]
-    states: list[Row]
-    raid_groups: list[Row]
-    tolerance: list[Row]
-    group_drives: list[Row]
-    group_hours: list[Row]
-    slowness_counts: list[Row]
-    chronic: list[Row]
-    causes: list[Row]
-    actions: list[Row]
-    open_alerts: list[Row]
-    group_names: list[Row]
-    places: list[Row]
-    candidates: list[Row]
-    candidate_quarter: list[Row]
-    verdict_backtest: list[Row]
-    decisions: list[Row]
-    classes: list[Row]
-    events: list[Row]
-    unplugs: list[Row]
-    episodes: list[Row]
+    answers: dict[str, list[Row]]
 
+    @property
+    def publication(self) -> Row:
+        return self.answers["publication"][0]
 
-def fetch(connection: duckdb.DuckDBPyConnection, query: str, parameters: Sequence[Any] = ()) -> list[Row]:
-    """All rows of a query, each as a dict."""
-    cursor = connection.cursor()
-    cursor.execute(query, list(parameters))
-    rows = cursor.fetchall()
-    columns = [column[0] for column in cursor.description or []]
-    return [dict(zip(columns, row, strict=True)) for row in rows]
+    @property
+    def fleet(self) -> Row:
+        return self.answers["fleet"][0]
+
+    def __getattr__(self, name: str) -> list[Row]:
+        if name not in QUESTIONS:
+            raise AttributeError(f"{name!r} is no question of the report")
+        return self.answers[name]
 
 
 def fetch_publication(connection: duckdb.DuckDBPyConnection) -> Row:
@@ -104,47 +61,34 @@ def fetch_week(connection: duckdb.DuckDBPyConnection, week: Row, known_at: datet
     """Everything the report shows of the week; known_at: leave out what was decided after it (UTC)."""
     start: datetime = week["week_utc"]
     words = {
-        "week": _instant(start),
-        "end": _instant(start + timedelta(days=7)),
-        "before": _instant(start - timedelta(days=7)),
-        "first": _instant(start - timedelta(weeks=WEEKS_SHOWN)),
-        "known": "timestamp '9999-12-31'" if known_at is None else _instant(known_at),
+        "week": instant(start),
+        "end": instant(start + timedelta(days=7)),
+        "before": instant(start - timedelta(days=7)),
+        "first": instant(start - timedelta(weeks=WEEKS_SHOWN)),
+        "known": "timestamp '9999-12-31'" if known_at is None else instant(known_at),
     }
-    questions: dict[str, str] = {}
-    answers: dict[str, list[Row]] = {}
+    questions = {"publication": PUBLICATION.strip()}
+    answers = {"publication": [fetch_publication(connection)]}
 
     def ask(names: Sequence[str]) -> None:
         for name in names:
-            questions[name] = Template(QUESTIONS[name]).substitute(words).strip()
+            questions[name] = Template(QUESTIONS[name]).substitute(words).strip() + (f"\nlimit {LIMITS[name]}" if name in LIMITS else "")
             answers[name] = fetch(connection, questions[name])
 
     ask(["drives", "raid_groups", "actions", "decisions"])
     drawn = {row["drive_id"] for name in ("drives", "actions", "decisions") for row in answers[name]}
-    words["drives"] = _texts(sorted(drawn | {row["successor_drive_id"] for row in answers["decisions"]} - {None}))
-    words["listed_groups"] = _texts(sorted(row["raid_group_id"] for row in answers["raid_groups"]))
+    words["drives"] = texts(drawn | {row["successor_drive_id"] for row in answers["decisions"]} - {None})
+    words["listed_groups"] = texts(row["raid_group_id"] for row in answers["raid_groups"])
     ask(["drive_series"])
-    words["groups"] = _texts(sorted({row["raid_group_id"] for row in [*answers["drive_series"], *answers["drives"]]}))
+    words["groups"] = texts({row["raid_group_id"] for row in [*answers["drive_series"], *answers["drives"]]})
     ask([name for name in QUESTIONS if name not in answers and name not in ("places", "group_names")])
     rows = [row for found in answers.values() for row in found]
     named = {row[name] for row in rows for name in ("drive_id", "successor_drive_id", "subject_id") if row.get(name) is not None}
-    words["named"] = _texts(sorted(named))
+    words["named"] = texts(named)
     groups = {row[name] for row in rows for name in ("raid_group_id", "current_raid_group_id", "subject_id") if row.get(name) is not None}
-    words["named_groups"] = _texts(sorted(groups))
+    words["named_groups"] = texts(groups)
     ask(["places", "group_names"])
-    (fleet,) = answers.pop("fleet")
-    return WeekFacts(
-        week=week, known_at=known_at, publication=fetch_publication(connection), fleet=fleet,
-        questions={"publication": PUBLICATION.strip(), **questions}, **answers,
-    )  # fmt: skip
-
-
-def _instant(value: datetime) -> str:
-    return f"timestamp '{value:%Y-%m-%d %H:%M:%S}'"
-
-
-def _texts(values: Sequence[str]) -> str:
-    """Data as a list of SQL texts; an empty one matches nothing."""
-    return ", ".join(quoted(value) for value in values) or "null"
+    return WeekFacts(week, known_at, questions, answers)
 
 
 PUBLICATION = """
@@ -246,7 +190,6 @@ left join marts.fct_drive_slowness as slowness on costs.drive_id = slowness.driv
 left join decided on costs.drive_id = decided.drive_id and decided.state <> 'expired'
 where costs.week_utc = $week
 order by costs.cost_rank
-limit {DRIVES_LISTED}
 """,
     "drive_verdicts": """
 select drive_id, detector, day_utc, score, evidence
@@ -299,19 +242,17 @@ where week_utc = $week
     and greatest(new_drive_count, continuing_drive_count, reopened_drive_count, resolved_drive_count, unseen_drive_count) > 0
 order by kind
 """,
-    "states": f"""
+    "states": """
 select *
 from report.fct_weekly_drive_states
 where week_utc = $week and state <> 'continuing'
 order by state = 'new' desc, state = 'reopened' desc, state = 'unseen' desc, slow_hours desc, earlier_slow_hours desc, drive_id
-limit {STATES_LISTED}
 """,
-    "raid_groups": f"""
+    "raid_groups": """
 select *
 from marts.fct_weekly_raid_groups
 where week_utc = $week and tail_hours > 0
 order by cost_rank
-limit {GROUPS_LISTED}
 """,
     "group_drives": """
 select *
@@ -319,21 +260,19 @@ from marts.fct_drive_costs
 where week_utc = $week and raid_group_id in ($listed_groups)
 order by raid_group_id, tail_hours desc, slow_hours desc, drive_id
 """,
-    "group_hours": f"""
+    "group_hours": """
 select *
 from report.fct_slow_group_hours
 where hour_utc >= $week and hour_utc < $end
 order by greatest(group_slowdown, tail_1) desc, hour_utc, raid_group_id
-limit {GROUP_HOURS_LISTED}
 """,
     "slowness_counts": "select * from report.fct_slowness_counts order by kind",
-    "chronic": f"""
+    "chronic": """
 select slowness.*, drives.vendor, drives.model, drives.current_raid_group_id, drives.deployed_on
 from marts.fct_drive_slowness as slowness
 left join marts.dim_drives as drives on slowness.drive_id = drives.drive_id
 where slowness.is_chronic
 order by slowness.median_slowdown desc, slowness.drive_id
-limit {CHRONIC_LISTED}
 """,
     "causes": "select * from marts.cause_shares where week_utc = $week and slow_hours > 0 order by kind, slow_hours desc, cause",
     "candidates": f"""
@@ -347,9 +286,8 @@ from marts.replacement_candidates as candidates
 left join decided on candidates.drive_id = decided.drive_id and decided.state in ('pending', 'standing')
 where candidates.verdict <> 'leave'
 order by candidates.candidate_rank
-limit {CANDIDATES_LISTED}
 """,
-    "actions": f"""
+    "actions": """
 select * exclude (action_undecided, why_undecided) replace (
     case when decided_at > $known then action_undecided else action end as action,
     case when decided_at > $known then why_undecided else why end as why,
@@ -360,7 +298,6 @@ select * exclude (action_undecided, why_undecided) replace (
 )
 from marts.drive_actions
 order by action_rank
-limit {ACTIONS_LISTED}
 """,
     "open_alerts": """
 select *
@@ -387,7 +324,6 @@ with {DECIDED}
 select *
 from decided
 order by decision_seq desc
-limit {DECISIONS_LISTED}
 """,
     "classes": """
 select *
@@ -410,12 +346,11 @@ from report.fct_weekly_events
 where week_utc = $week and event_type = 'unplug'
 order by kind
 """,
-    "episodes": f"""
+    "episodes": """
 select episodes.*, drives.model
 from marts.fct_unplug_episodes as episodes
 left join marts.dim_drives as drives on episodes.drive_id = drives.drive_id
 where episodes.unplugged_at >= $week and episodes.unplugged_at < $end
 order by episodes.unplugged_at, episodes.drive_id
-limit {EPISODES_LISTED}
 """,
 }

@@ -7,15 +7,13 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any
 
 import duckdb
 
 from engine.publish import Publication, kept_publications
-from engine.read import QueryError, is_each_day_due, publication_of
+from engine.read import QueryError, Row, is_each_day_due, publication_of
 from engine.warehouse import Warehouse
 from ingest.raw.durable import replace_file
 from report.page.numbers import week_name
@@ -23,7 +21,7 @@ from report.page.pdf import print_page
 from report.weekly.as_known import built_as_known_at, landed_by
 from report.weekly.due import report_file
 from report.weekly.page import render_page
-from report.weekly.queries import Row, WeekFacts, fetch_publication, fetch_week, fetch_weeks
+from report.weekly.queries import WeekFacts, fetch_publication, fetch_week, fetch_weeks
 
 
 def write_report(
@@ -108,15 +106,12 @@ def _holding_what_had_landed(warehouse: Warehouse, kept: list[Publication], inst
 
 def as_document(facts: WeekFacts) -> str:
     """The numbers of the page as JSON: by name the SQL that gives them and its rows; instants are ISO texts, UTC."""
-    numbers: dict[str, Any] = {field.name: getattr(facts, field.name) for field in fields(facts) if field.name in facts.questions}
     document = {
         "week": week_name(facts.week["week_utc"]),
         "is_complete": facts.week["is_complete"],
         "publication_id": facts.publication["publication_id"],
         "known_at": facts.known_at,
-        "numbers": {
-            name: {"sql": facts.questions[name], "rows": rows if isinstance(rows, list) else [rows]} for name, rows in numbers.items()
-        },
+        "numbers": {name: {"sql": facts.questions[name], "rows": rows} for name, rows in facts.answers.items()},
     }
     return (
         json.dumps(

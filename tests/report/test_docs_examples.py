@@ -15,6 +15,7 @@ from drivetail.ask.sql import run_query
 from drivetail.cli import main
 from drivetail.service.settings import Settings
 from engine.warehouse import PROJECT, Warehouse
+from workbench.pictures import PICTURES
 
 pytestmark = pytest.mark.xdist_group("report")
 
@@ -106,6 +107,12 @@ def test_a_documented_question_has_an_answer(demo: Warehouse) -> None:
     for page, question in sorted(questions):
         if not re.search(r"\b(custom|lab)\.|[A-Z]{4,}", question):  # of a model of one's own, of the lab, of a DRIVE
             assert run_query(demo, question, "csv", None, 5), (page, question)
+
+
+def test_the_pictures_of_the_pages_are_those_that_a_command_takes() -> None:
+    shown = {page.parent / name for page in PAGES for name in re.findall(r"!\[[^\]]+\]\(([^)]+)\)", page.read_text(encoding="utf-8"))}
+    assert shown == {PROJECT / name for name in PICTURES} == set(PROJECT.glob("docs/**/*.png"))
+    assert [str(picture) for picture in shown if picture.stat().st_size > 200_000] == []
 
 
 def test_documented_settings_are_settings() -> None:
