@@ -287,12 +287,28 @@ def serve(warehouse: Warehouse, host: str, port: int, readers_only: bool, decide
     """
     if readers_only and deciders:
         raise click.UsageError("--readers-only and --decider cannot be used together")
-    try:
-        console = import_module("console.serve")  # of a floor above this one, and of an extra
-    except ModuleNotFoundError as error:
-        raise Failure(f"{error.name} is not installed; {how_to_install('console')}") from error
+    console = _of_extra("console.serve", "console")
     may_decide = frozenset(deciders) if deciders or readers_only else None
     console.serve(warehouse, host, port, click.echo, deciders=may_decide, **options)
 
 
-COMMANDS = (sql, export, explain, status, what_if, candidates, docs, serve)
+@click.command()
+@warehouse_option
+def mcp(warehouse: Warehouse) -> None:
+    """Let AI agents ask the warehouse, over MCP.
+
+    A program that speaks MCP starts it, and asks on standard input: tables, questions in SQL, drives, candidates, what to do. It reads the
+    publication and writes nothing (docs/agents.md).
+    """
+    _of_extra("console.mcp", "mcp").serve(warehouse)
+
+
+def _of_extra(module: str, extra: str) -> Any:
+    """A module of a floor above this one, which needs an extra."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        raise Failure(f"{error.name} is not installed; {how_to_install(extra)}") from error
+
+
+COMMANDS = (sql, export, explain, status, what_if, candidates, docs, serve, mcp)
