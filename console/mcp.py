@@ -15,6 +15,7 @@ from itertools import groupby
 from typing import Annotated, Any
 
 from anyio.to_thread import run_sync
+from click import ClickException
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
@@ -54,7 +55,7 @@ def errors_in_words() -> Iterator[None]:
     """Turn what has no answer into an error of the tool, with its sentence."""
     try:
         yield
-    except (OSError, QueryError, SettingsError, StoreError) as error:
+    except (ClickException, OSError, QueryError, SettingsError, StoreError) as error:
         raise ToolError(str(error)) from error
 
 

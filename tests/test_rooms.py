@@ -28,7 +28,7 @@ ROOMS = {
     "quality": ["frames", "history", "suites", "gate", "page", ""],
     "report": ["words", "page", "weekly", ""],
     "study": ["words", "table", "pages", "cli", "plugin", "calibration", ""],
-    "console": ["measures", "cells", "figures", "published", "blocks", "ask", "guard", "pages", "app", "serve", ""],
+    "console": ["measures", "cells", "figures", "published", "blocks", "ask", "guard", "pages", "app", "serve", "mcp", ""],
     "drivetail": ["path", "", "console", "service", "ask", "feeds", "tell", "host", "demo", "cli", "__main__"],
 }
 

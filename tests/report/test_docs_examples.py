@@ -26,6 +26,7 @@ PAGES = [
 ]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 RUN = {
+    ("docs/agents.md", "json"): "tests/console/test_mcp.py",
     ("docs/cookbook.md", "sql"): "tests/report/test_cookbook.py",
     ("docs/cookbook.md", "python"): "tests/report/test_cookbook.py",
     ("docs/sources/prometheus.md", "yaml"): "tests/ingest/test_prometheus_dialects.py",
