@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import AsyncIterator, Iterator, Sequence
+import signal
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from decimal import Decimal
 from functools import partial
@@ -21,7 +22,8 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import Field
 
-from console.ask import ROWS, answered, cookbook, start_early
+from console.ask import ROWS, answered, start_early
+from console.ask import cookbook as questions
 from console.published import columns_of, relations_of
 from drivetail.ask.candidates import list_candidates
 from drivetail.ask.explain.drive import explain_drive
@@ -94,9 +96,12 @@ def server_of(warehouse: Warehouse) -> MCPServer:
         yield
 
     server = MCPServer("drivetail", instructions=" ".join(INSTRUCTIONS.split()), log_level="WARNING", lifespan=lifespan)
-    tool = partial(server.tool, annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False))
 
-    @tool()
+    def tool(function: Callable[..., Any]) -> None:
+        words = " ".join((function.__doc__ or "").split())
+        server.add_tool(function, description=words, annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False))
+
+    @tool
     @errors_in_words()
     def what_to_do(limit: Limit = 50) -> CallToolResult:
         """The drives that need somebody now, what to do with each and why (`actions`), and what has become slow (`alerts`), latest first.
@@ -108,7 +113,7 @@ def server_of(warehouse: Warehouse) -> MCPServer:
         alerts = [alert.to_row() for alert in open_alerts(warehouse)]
         return answer({"actions": table_of(actions, limit), "alerts": table_of(alerts, limit)})
 
-    @tool()
+    @tool
     @errors_in_words()
     def candidates(include_all: bool = False, limit: Limit = 50) -> CallToolResult:
         """The drives worth replacing, watching or checking, first the one to replace first, with the verdict and its reason.
@@ -117,7 +122,7 @@ def server_of(warehouse: Warehouse) -> MCPServer:
         """
         return answer(table_of(list_candidates(warehouse, is_all=include_all), limit))
 
-    @tool()
+    @tool
     @errors_in_words()
     def explain(drive: Drive, hour: str | None = None, limit: Limit = 50) -> CallToolResult:
         """One drive: where it is, how slow it was and when, its events and unplugs. With an hour: that hour, down to the file and row.
@@ -128,7 +133,7 @@ def server_of(warehouse: Warehouse) -> MCPServer:
         text = explain_hour(warehouse, drive, hour) if hour else explain_drive(warehouse, drive)
         return answer({"text": text, "rows": {relation: table_of(list(found), limit) for relation, found in rows}})
 
-    @tool()
+    @tool
     @errors_in_words()
     def relations(name: str | None = None) -> CallToolResult:
         """The tables that SQL can ask, with their meaning and grain. With a name, such as marts.fct_raid_hours: its columns, with units.
@@ -141,31 +146,25 @@ def server_of(warehouse: Warehouse) -> MCPServer:
             columns = columns_of(rows)
             said = relations_of(rows, columns)
             (publication,) = rows("select * from marts.publication")
-            known = {row["relation"]: row for row in rows("select relation, grain, overlap from marts.relations")}
-        if name is None:
-            listed = [
-                {
-                    "relation": relation,
-                    "meaning": words.partition(". ")[0],
-                    **{key: known.get(relation, {}).get(key) for key in ("grain", "overlap")},
-                }
-                for relation, words in said.items()
-                if words or not relation.startswith("lab.")  # the lab's are empty without experiments
-            ]
-            return answer({"publication": publication, **table_of(listed, ROWS)})
+            notes = connection.execute("select relation, grain, overlap from marts.relations").fetchall()
+        known = {relation: note for relation, *note in notes}
+        if name is None:  # the lab's are empty without experiments
+            listed = [(relation, words) for relation, words in said.items() if words or not relation.startswith("lab.")]
+            found = [[relation, words.partition(". ")[0], *known.get(relation, (None, None))] for relation, words in listed]
+            return answer({"publication": publication, **table(("relation", "meaning", "grain", "overlap"), found, ROWS)})
         if name not in said:
             raise QueryError(f"{name}: no such relation; `relations` without a name lists them, each with its schema")
-        described = [[column, kind, words] for column, (kind, words) in columns[name].items()]
-        return answer(
-            {"relation": name, "meaning": said[name], **known.get(name, {}), **table(("column", "type", "meaning"), described, ROWS)}
-        )
+        grain, overlap = known.get(name, (None, None))
+        found = [[column, kind, words] for column, (kind, words) in columns[name].items()]
+        described = table(("column", "type", "meaning"), found, ROWS)
+        return answer({"relation": name, "meaning": said[name], "grain": grain, "overlap": overlap, **described})
 
-    @tool(name="cookbook")
-    def questions() -> CallToolResult:
+    @tool
+    def cookbook() -> CallToolResult:
         """Thirty common questions about slow drives, each with the SQL that answers it: to run with `ask`, or to start from."""
-        return answer(table(("question", "sql"), list(cookbook().items()), ROWS))
+        return answer(table(("question", "sql"), list(questions().items()), ROWS))
 
-    @tool()
+    @tool
     async def ask(sql: str, limit: Limit = 100) -> CallToolResult:
         """Answer one question in SQL (DuckDB's dialect) over the relations of the publication. It cannot write, and reads no file.
 
@@ -184,4 +183,5 @@ def server_of(warehouse: Warehouse) -> MCPServer:
 
 def serve(warehouse: Warehouse) -> None:
     """Answer a client on standard input and output until it has gone."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it at once: Python would wait for a line of input
     server_of(warehouse).run("stdio")
