@@ -24,7 +24,7 @@ esac
 alerts=$(value slow_alerts)
 drives=$(printf '%s\n' "$metrics" | sed -n 's/^drivetail_slow_alert{.*subject_id="\([^"]*\)".*/\1/p' | head -n 10)
 case $alerts in
-    '') service 3 drivetail_slow_drives - not known: see the service drivetail ;;
-    0) service 0 drivetail_slow_drives alerts=0 no open alert ;;
-    *) service 1 drivetail_slow_drives "alerts=$alerts" "open alerts, the latest first: $drives" ;;
+    '') service 3 drivetail-slow-drives - not known: see the service drivetail ;;
+    0) service 0 drivetail-slow-drives alerts=0 no open alert ;;
+    *) service 1 drivetail-slow-drives "alerts=$alerts" "open alerts, the latest first: $drives" ;;
 esac

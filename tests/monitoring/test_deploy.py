@@ -220,7 +220,7 @@ def test_monitors_show_what_the_commands_say_of_the_demo() -> None:
     problems, alerts = collect_status(warehouse).problems, open_alerts(warehouse)
     runs, slow = checked(warehouse.root)
     assert problems and runs == ["1", "drivetail", "-", "; ".join(problems)]
-    assert slow[:3] == ["1", "drivetail_slow_drives", f"alerts={len(alerts)}"] and all(alert.subject_id in slow[3] for alert in alerts)
+    assert slow[:3] == ["1", "drivetail-slow-drives", f"alerts={len(alerts)}"] and all(alert.subject_id in slow[3] for alert in alerts)
     told = asked(warehouse.root)
     assert told["drivetail.problems"].strip() == f"drivetail: {'; '.join(problems)}"
     assert f"\ndrivetail_slow_alerts {len(alerts)}.0\n" in told["drivetail.metrics"]
