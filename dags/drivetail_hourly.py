@@ -79,7 +79,7 @@ def drivetail_hourly() -> None:
         def discover(data_interval_end: Any = None) -> list[list[dict[str, str]]]:
             from airflow.sdk import get_current_context
 
-            from drivetail.feeds.entries import arrived, deal
+            from drivetail.feeds.entries import arrived, partition
             from drivetail.feeds.pulls import due
             from engine.build import built
 
@@ -87,7 +87,7 @@ def drivetail_hourly() -> None:
             # of one by hand all that is there, as of `drivetail inbox --land`
             entries = arrived(warehouse, settings, until=None if data_interval_end is None else end)
             # each server in a task of its own: when it does not answer, only that fails
-            parts: list[list[Any]] = [*deal(entries, PARTS), *([pull] for pull in due(warehouse, settings, end))]
+            parts: list[list[Any]] = [*partition(entries, PARTS), *([pull] for pull in due(warehouse, settings, end))]
             # the run of now looks after what needs an operator, also where nothing comes
             if not parts and end < this_hour() and built(warehouse):
                 print("nothing is new")

@@ -155,18 +155,18 @@ def arrived(warehouse: Warehouse, settings: Settings, *, until: datetime | None 
     return sorted(entries, key=lambda entry: (entry.first_hour or datetime.min, entry.inbox, entry.path))
 
 
-def apart(entries: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
+def split_missing(entries: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
     """The entries that are deliveries, and those that stand for an inbox that cannot be read."""
     return [entry for entry in entries if entry.state != MISSING], [entry for entry in entries if entry.state == MISSING]
 
 
-def deal(entries: Sequence[Entry], hands: int) -> list[list[Entry]]:
-    """The entries in at most that many parts, one entry a part if they are few; neighbours stay together.
+def partition(entries: Sequence[Entry], most: int) -> list[list[Entry]]:
+    """The entries in at most `most` parts, one entry a part if they are few; neighbours stay together.
 
     An inbox that cannot be read is one more part: the task that takes it fails.
     """
-    there, missing = apart(entries)
-    size = -(-len(there) // hands) or 1
+    there, missing = split_missing(entries)
+    size = -(-len(there) // most) or 1
     return [*(there[at : at + size] for at in range(0, len(there), size)), *([entry] for entry in missing)]
 
 

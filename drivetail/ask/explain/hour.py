@@ -14,7 +14,7 @@ from drivetail.ask.explain.question import known_drive, parse_hour
 from drivetail.ask.explain.raw_records import raw_block
 from drivetail.ask.explain.records import HOUR, intervals_table, nearby_events_block, shifted
 from drivetail.ask.explain.text import num, when
-from drivetail.console import block
+from drivetail.terminal import block
 from engine.read import fetch, publication_of, stored_files
 from engine.warehouse import Warehouse
 

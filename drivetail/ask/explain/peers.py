@@ -5,7 +5,7 @@ from __future__ import annotations
 from drivetail.ask.explain.drive_hour import DriveHour
 from drivetail.ask.explain.records import PERIOD_COLUMNS, inventory_periods
 from drivetail.ask.explain.text import num
-from drivetail.console import Columns, block, table_with_files
+from drivetail.terminal import Columns, block, table_with_files
 from engine.read import Row
 
 COLUMNS: Columns = {
