@@ -65,7 +65,7 @@ def start_early() -> None:
 async def answered(warehouse: Warehouse, path: Path, sql: str, form: str, is_gone: Callable[[], Awaitable[bool]]) -> bytes:
     """The answer to a question as a file of one of FORMS; pickled without a form.
 
-    path: the publication's file. is_gone: whether nobody waits for the answer any more.
+    path: the publication's file. is_gone: whether the client has gone.
 
     Raises: QueryError where it is not one question about relations of the publication, takes too long or too much, or fails.
     """
@@ -95,7 +95,7 @@ async def answered(warehouse: Warehouse, path: Path, sql: str, form: str, is_gon
 
 
 async def _soon(is_there: Callable[[], bool], is_gone: Callable[[], Awaitable[bool]], otherwise: str) -> None:
-    """Wait until it is there. Raises: QueryError `otherwise` after SECONDS, and where nobody waits for it any more."""
+    """Wait until it is there. Raises: QueryError `otherwise` after SECONDS, and where the client has gone."""
     ends = time.monotonic() + SECONDS
     while not is_there():
         if time.monotonic() > ends:

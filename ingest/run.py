@@ -311,7 +311,7 @@ def _land(
         progress("commit", 1, 1)
         summary.rejected = rejected_records(landing, SHOWN_REJECTIONS).to_dicts()
         return summary
-    # what is wrong with a delivered file is known by now: this is about the warehouse's own
+    # errors in delivered files were handled above: this is an error of the warehouse
     except (OSError, MemoryError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         why = explained(error, warehouse, _judged_against(staged))
         if why is None:

@@ -64,7 +64,7 @@ _TABLE = (
         "what sar and iostat measured: sadf -j, sadf -d, sar -d, iostat -xt -o JSON",
         ("timezone", "resolution", "date_order", "interval", "began"),
     ),
-    # what names drives comes before what is measured of them
+    # sources that name drives come before those that measure them
     Source("lsblk", "which drives a host has: lsblk --json", is_collected=True, known_by=2),
     Source("smartctl", "make, serial number and age of a drive: smartctl --json -x", is_collected=True, known_by=2),
     Source("mdadm", "which drives are in which array: mdadm --detail, /proc/mdstat", is_collected=True, known_by=2),

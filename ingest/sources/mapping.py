@@ -30,7 +30,7 @@ EXPECTED = "a CSV, NDJSON or Parquet file with drive_id, or host and device, and
 recognise = named("mappings", TABLE_NAME)
 _TYPES = {"device": TEXT, "alias_serial": TEXT, **CONTRACT["drives"]}
 _LAYOUT = Layout(tuple(_TYPES), (("drive_id",), ("host", "device")))
-# what describes the drive itself; host and device only name it
+# columns that describe the drive itself; host and device only name it
 _SAID = [name for name in CONTRACT["drives"] if name not in ("drive_id", "host", "valid_from", "valid_to", "collected_at")]
 
 

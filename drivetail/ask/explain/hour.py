@@ -46,7 +46,7 @@ def hour_text(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, drive
     """The same of a publication that is open."""
     at, notes = parse_hour(hour)
     drive = known_drive(connection, drive)["drive_id"]
-    # of a pruned row nothing is left, or drive, hour and slowdown alone
+    # a pruned row is gone, or keeps drive, hour and slowdown alone
     measured = fetch(connection, MEASURED, [drive, at])
     if measured:
         this = DriveHour(connection, warehouse, measured[0])

@@ -48,7 +48,7 @@ def place_block(hour: DriveHour) -> str:
 
 
 def peers_block(hour: DriveHour) -> str:
-    """Who was there, who is in the median, and the median."""
+    """Peers of the hour, those in the median, and the median."""
     rows = [
         {**row, "drive": ("> " if row["drive_id"] == hour.drive else "  ") + row["drive_id"], "in_median": _in_median(row)}
         for row in hour.drives

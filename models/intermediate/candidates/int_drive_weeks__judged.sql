@@ -1,6 +1,6 @@
-{%- set pair_share = 0.5 %}{#- of its hours slow, in three days or in 28: from there on half of what a drive costs with one other is its own. Two that are slow now and then share a cause -#}
-{%- set onset_share = 0.9 %}{#- of its last three days' hours slow, and -#}
-{%- set onset_hours = 64 %}{#- of them at least: it is slow for good. What passes within two and a half days does not get there -#}
+{%- set pair_share = 0.5 %}{#- share of slow hours (3 or 28 days) from which a drive is charged half of the tail hours it shares with one other. Two drives that are rarely slow share a cause -#}
+{%- set onset_share = 0.9 %}{#- share of slow hours of the last three days, and -#}
+{%- set onset_hours = 64 %}{#- least slow hours, from which a drive is slow for good. A spell of two and a half days has fewer -#}
 {%- set thin_ratio = 2 %}{#- telemetry of less than half of the hours of its days stands for whole days: a first day that is cut or a lost hour costs nothing that anybody saw -#}
 {%- set quiet_days = 14 %}{#- without a slow hour: it leaves the list -#}
 -- Verdict on each drive at a boundary by the facts known then, and by which rule. Grain: drive_id, boundary_utc.
