@@ -48,7 +48,7 @@ def in_session(warehouse: Warehouse, talk: Callable[[Client], Any]) -> Any:
 
 
 def answers(warehouse: Warehouse, *calls: tuple[str, dict[str, Any]]) -> list[Any]:
-    """What tools answer, one after the other: the content, or the words of an error."""
+    """Answers of tools, one after the other: the content, or the words of an error."""
 
     async def talk(client: Client) -> list[Any]:
         found = [await client.call_tool(name, arguments) for name, arguments in calls]
@@ -150,7 +150,7 @@ def test_a_hostile_question_is_refused_in_words_and_the_server_goes_on(warehouse
     assert warehouse.published.read_bytes() == before
 
 
-def test_what_is_wrong_is_an_error_of_the_tool(tmp_path: Path, warehouse: Warehouse) -> None:
+def test_a_fault_is_an_error_of_the_tool_in_words(tmp_path: Path, warehouse: Warehouse) -> None:
     nothing = answers(
         Warehouse(tmp_path), *((name, {}) for name in ("what_to_do", "candidates", "relations")), ("ask", {"sql": "select 1"})
     )

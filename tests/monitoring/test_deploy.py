@@ -198,7 +198,7 @@ def checked(warehouse: Path, program: Path = DRIVETAIL) -> list[list[str]]:
 
 
 def asked(warehouse: Path) -> dict[str, str]:
-    """What the user parameters of deploy/zabbix.conf give: key -> text."""
+    """Texts that the user parameters of deploy/zabbix.conf give, by key."""
     text = (
         (ROOT / "deploy/zabbix.conf")
         .read_text()
