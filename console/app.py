@@ -178,7 +178,7 @@ class Console:
         found, problem = b"", ""
         if sql.strip() and is_from_here and "edit" not in query:
             try:
-                found = await answered(published, sql, form, request.is_disconnected)
+                found = await answered(published.warehouse, published.path, sql, form, request.is_disconnected)
             except QueryError as error:
                 problem = str(error)
         if found and form:

@@ -26,7 +26,7 @@ from typing import Any
 import duckdb
 from anyio.to_thread import run_sync
 
-from console.published import DOWNLOADED, Published
+from console.published import DOWNLOADED
 from drivetail.ask.sql import only_question, with_hint
 from engine.read import QueryError, first_line, open_for_questions
 from engine.warehouse import PROJECT, Warehouse
@@ -36,7 +36,10 @@ SECONDS = 20.0
 AT_ONCE = 2
 """Questions that run at the same time; others wait for their turn."""
 
-LIMITS = "set memory_limit = '160MB'; set threads = 1; set max_temp_directory_size = '0KB'; set preserve_insertion_order = true"
+LIMITS = """
+set memory_limit = '160MB'; set threads = 1; set max_temp_directory_size = '0KB'; set preserve_insertion_order = true;
+set enable_progress_bar = false
+"""
 PROCESS_BYTES = 320_000_000
 """Memory that a question's process may use beyond its size at the start."""
 
@@ -59,8 +62,10 @@ def start_early() -> None:
     _processes.Process(target=str).start()
 
 
-async def answered(published: Published, sql: str, form: str, is_gone: Callable[[], Awaitable[bool]]) -> bytes:
-    """The answer to a question as a file of one of FORMS; pickled without a form. is_gone: whether the client has gone.
+async def answered(warehouse: Warehouse, path: Path, sql: str, form: str, is_gone: Callable[[], Awaitable[bool]]) -> bytes:
+    """The answer to a question as a file of one of FORMS; pickled without a form.
+
+    path: the publication's file. is_gone: whether the client has gone.
 
     Raises: QueryError where it is not one question about relations of the publication, takes too long or too much, or fails.
     """
@@ -68,7 +73,7 @@ async def answered(published: Published, sql: str, form: str, is_gone: Callable[
         raise QueryError(f"a question has at most {TEXT_CHARACTERS:,} characters")
     await _soon(lambda: _turns.acquire(blocking=False), is_gone, "other questions are running; try again")
     mine, its = _processes.Pipe(duplex=False)
-    process = _processes.Process(target=_work, args=(its, published.warehouse.root, published.path, sql, form, SECONDS), daemon=True)
+    process = _processes.Process(target=_work, args=(its, warehouse.root, path, sql, form, SECONDS), daemon=True)
     late = f"stopped after {SECONDS:.0f} s; `drivetail sql` has no limit"
     try:
         await run_sync(process.start)

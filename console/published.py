@@ -6,7 +6,7 @@ import re
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from functools import cached_property, lru_cache
@@ -147,24 +147,11 @@ class Published:
 
     @cached_property
     def columns(self) -> dict[str, dict[str, tuple[str, str]]]:
-        """Columns of every relation that people query, such as `marts.dim_drives`: column -> type, description."""
-        schemas = ", ".join(f"'{schema}'" for schema in (*SCHEMAS, "intermediate"))
-        found: dict[str, dict[str, tuple[str, str]]] = {}
-        for row in self.rows(
-            "select table_schema || '.' || table_name as relation, column_name, data_type, coalesce(column_comment, '') as comment "
-            f"from information_schema.columns where table_catalog = 'warehouse' and table_schema in ({schemas}) "
-            "order by table_schema = 'lab', table_schema <> 'marts', relation, ordinal_position"
-        ):
-            found.setdefault(row["relation"], {})[row["column_name"]] = (row["data_type"], row["comment"])
-        return found
+        return columns_of(self.rows)
 
     @cached_property
     def relations(self) -> dict[str, str]:
-        """Every relation that people query -> its description: marts first, then what pages read, own models, and the lab."""
-        tables = "from information_schema.tables where table_catalog = 'warehouse'"
-        found = self.rows(f"select table_schema || '.' || table_name as relation, coalesce(table_comment, '') as comment {tables}")
-        told = {row["relation"]: row["comment"] for row in found}
-        return {relation: told[relation] for relation in self.columns if not relation.startswith("intermediate.")}
+        return relations_of(self.rows, self.columns)
 
     def has(self, relation: str) -> bool:
         return relation in self.columns
@@ -173,6 +160,27 @@ class Published:
         """The description of a column: that of the relation, else of the first that has one of this name."""
         places = [self.columns.get(relation or "", {}), *self.columns.values()]
         return next((place[column][1] for place in places if column in place and place[column][1]), "")
+
+
+def columns_of(rows: Callable[[str], list[Row]]) -> dict[str, dict[str, tuple[str, str]]]:
+    """Columns of every relation that people query, such as `marts.dim_drives`: column -> type, description. rows: answers SQL."""
+    schemas = ", ".join(f"'{schema}'" for schema in (*SCHEMAS, "intermediate"))
+    found: dict[str, dict[str, tuple[str, str]]] = {}
+    for row in rows(
+        "select table_schema || '.' || table_name as relation, column_name, data_type, coalesce(column_comment, '') as comment "
+        f"from information_schema.columns where table_catalog = 'warehouse' and table_schema in ({schemas}) "
+        "order by table_schema = 'lab', table_schema <> 'marts', relation, ordinal_position"
+    ):
+        found.setdefault(row["relation"], {})[row["column_name"]] = (row["data_type"], row["comment"])
+    return found
+
+
+def relations_of(rows: Callable[[str], list[Row]], columns: Collection[str]) -> dict[str, str]:
+    """Every relation that people query -> its description: marts first, then what pages read, own models, and the lab."""
+    tables = "from information_schema.tables where table_catalog = 'warehouse'"
+    found = rows(f"select table_schema || '.' || table_name as relation, coalesce(table_comment, '') as comment {tables}")
+    told = {row["relation"]: row["comment"] for row in found}
+    return {relation: told[relation] for relation in columns if not relation.startswith("intermediate.")}
 
 
 class Publications:

@@ -28,7 +28,7 @@ ROOMS = {
     "quality": ["frames", "history", "suites", "gate", "page", ""],
     "report": ["words", "page", "weekly", ""],
     "study": ["words", "table", "pages", "cli", "plugin", "calibration", ""],
-    "console": ["measures", "cells", "figures", "published", "blocks", "ask", "guard", "pages", "app", "serve", "site", ""],
+    "console": ["measures", "cells", "figures", "published", "blocks", "ask", "guard", "pages", "app", "serve", "site", "mcp", ""],
     "drivetail": ["path", "", "terminal", "service", "ask", "feeds", "tell", "host", "demo", "cli", "__main__"],
 }
 

@@ -290,4 +290,15 @@ def serve(warehouse: Warehouse, host: str, port: int, readers_only: bool, decide
     console.serve(warehouse, host, port, click.echo, deciders=may_decide, **options)
 
 
-COMMANDS = (sql, export, explain, status, what_if, candidates, docs, serve)
+@click.command()
+@warehouse_option
+def mcp(warehouse: Warehouse) -> None:
+    """Let AI agents ask the warehouse, over MCP.
+
+    A program that speaks MCP starts it, and asks on standard input: tables, questions in SQL, drives, candidates, what to do. It reads the
+    publication and writes nothing (docs/agents.md).
+    """
+    of_console("mcp", "mcp").serve(warehouse)
+
+
+COMMANDS = (sql, export, explain, status, what_if, candidates, docs, serve, mcp)

@@ -176,12 +176,12 @@ def given_options(*but: str) -> list[str]:
     return words
 
 
-def of_console(name: str) -> Any:
-    """A module of the console, which is of a floor above this one, and of an extra."""
+def of_console(name: str, extra: str = "console") -> Any:
+    """A module of the console, which stands on the commands and needs an extra. Raises: Failure."""
     try:
         return import_module(f"console.{name}")
     except ModuleNotFoundError as error:
-        raise Failure(f"{error.name} is not installed; {how_to_install('console')}") from error
+        raise Failure(f"{error.name} is not installed; {how_to_install(extra)}") from error
 
 
 def not_blank(context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:

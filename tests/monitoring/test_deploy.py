@@ -6,15 +6,21 @@ import json
 import re
 import subprocess
 from pathlib import Path
+from sys import executable
 from typing import Any
 
+import pytest
 import yaml
 
+from drivetail.ask.status import collect_status
+from drivetail.tell.alerts import open_alerts
 from tests.needs import require
+from tests.report.conftest import demo_fleet
 
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / "deploy" / "prometheus" / "drivetail.rules.yml"
 BOARD = json.loads((ROOT / "deploy" / "grafana" / "drivetail.json").read_text())
+DRIVETAIL = Path(executable).with_name("drivetail")
 ALERTS = {rule["alert"]: rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]}
 PAGE = "docs/runbooks/prometheus-alerts.md"
 
@@ -174,3 +180,73 @@ def test_the_dashboard_is_whole() -> None:
         # the datasource is the reader's choice, never ours
         assert {target["datasource"]["uid"] for target in panel["targets"]} == {panel["datasource"]["uid"]} == {"${datasource}"}
     assert {variable["name"] for variable in BOARD["templating"]["list"]} == {"datasource", "instance"}
+
+
+def test_the_dashboard_shows_slow_drives_and_verdicts_before_the_pipeline() -> None:
+    panels = sorted(BOARD["panels"], key=lambda panel: (panel["gridPos"]["y"], panel["gridPos"]["x"]))
+    assert [panel["id"] for panel in panels] == [panel["id"] for panel in BOARD["panels"]], "a screen reader goes by the file"
+    about_drives = [bool(re.search(r"drivetail_(slow|candidate|tail|drive_slowdown)_", str(panel["targets"]))) for panel in panels]
+    assert about_drives == sorted(about_drives, reverse=True) and about_drives[0] and not about_drives[-1]
+    assert ["drivetail_slow_alert" in str(panels[0]["targets"]), "drivetail_candidate" in str(panels[1]["targets"])] == [True, True]
+
+
+def checked(warehouse: Path, program: Path = DRIVETAIL) -> list[list[str]]:
+    """The services of deploy/checkmk.sh: state, name, metrics, words."""
+    done = subprocess.run([ROOT / "deploy/checkmk.sh", warehouse, program], capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stderr) == (0, "")
+    return [line.split(" ", 3) for line in done.stdout.splitlines()]
+
+
+def asked(warehouse: Path) -> dict[str, str]:
+    """Texts that the user parameters of deploy/zabbix.conf give, by key."""
+    text = (
+        (ROOT / "deploy/zabbix.conf")
+        .read_text()
+        .replace("/opt/drivetail/bin/drivetail", str(DRIVETAIL))
+        .replace("/srv/warehouse", str(warehouse))
+    )
+    parameters = re.findall(r"^UserParameter=([\w.]+),(.*)$", text, re.MULTILINE)
+    return {key: subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=300).stdout for key, line in parameters}
+
+
+def broken_warehouse(root: Path) -> Path:
+    (root / "raw").mkdir(parents=True)
+    (root / "warehouse.duckdb").write_text("no database")
+    return root
+
+
+def test_monitors_show_what_the_commands_say_of_the_demo() -> None:
+    warehouse = demo_fleet()
+    problems, alerts = collect_status(warehouse).problems, open_alerts(warehouse)
+    runs, slow = checked(warehouse.root)
+    assert problems and runs == ["1", "drivetail", "-", "; ".join(problems)]
+    assert slow[:3] == ["1", "drivetail-slow-drives", f"alerts={len(alerts)}"] and all(alert.subject_id in slow[3] for alert in alerts)
+    told = asked(warehouse.root)
+    assert told["drivetail.problems"].strip() == f"drivetail: {'; '.join(problems)}"
+    assert f"\ndrivetail_slow_alerts {len(alerts)}.0\n" in told["drivetail.metrics"]
+
+
+def test_monitors_say_that_a_warehouse_is_broken_or_drivetail_missing(tmp_path: Path) -> None:
+    broken = broken_warehouse(tmp_path / "broken")
+    runs, slow = checked(broken)
+    assert runs[0] == "2" and "cannot be read" in runs[3] and slow[0] == "3"
+    assert "cannot be read" in asked(broken)["drivetail.problems"]
+    runs, slow = checked(broken, tmp_path / "none")
+    assert runs[0] == slow[0] == "3" and "127" in runs[3]
+
+
+def test_a_fleet_that_is_well_is_ok_and_a_name_adds_no_service(tmp_path: Path) -> None:
+    program = tmp_path / "drivetail"
+    program.write_text("#!/bin/sh\n[ $1 = status ] || printf 'drivetail_slow_alerts %s\\n' \"$ALERTS\"\n")
+    program.chmod(0o755)
+    for alerts, state in (("0.0", "0"), ('1.0\ndrivetail_slow_alert{subject_id="a\x1b[1mb\r0 c - d"} 1.0', "1")):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("ALERTS", alerts)
+            runs, slow = checked(tmp_path, program)
+        assert (runs[0], slow[0]) == ("0", state) and str(slow).isprintable()
+
+
+def test_shellcheck_finds_nothing_in_the_check() -> None:
+    shellcheck = Path(executable).with_name("shellcheck")
+    done = subprocess.run([shellcheck, ROOT / "deploy/checkmk.sh"], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout

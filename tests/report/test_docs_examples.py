@@ -14,19 +14,21 @@ import pytest
 from drivetail.ask.sql import run_query
 from drivetail.cli import main
 from drivetail.service.settings import Settings
+from engine.projects import built_models
 from engine.warehouse import PROJECT, Warehouse
 from workbench.pictures import PICTURES
 
 pytestmark = pytest.mark.xdist_group("report")
 
 PAGES = [
-    *(PROJECT / name for name in ("README.md", "CONTRIBUTING.md", "models/custom/README.md")),
+    *(PROJECT / name for name in ("README.md", "CONTRIBUTING.md", "llms.txt", "models/custom/README.md")),
     *sorted((PROJECT / "docs").rglob("*.md")),
     *sorted((PROJECT / "lab/docs").rglob("*.md")),
     *sorted((PROJECT / "study/docs").rglob("*.md")),
 ]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 RUN = {
+    ("docs/agents.md", "json"): "tests/console/test_mcp.py",
     ("docs/cookbook.md", "sql"): "tests/report/test_cookbook.py",
     ("docs/cookbook.md", "python"): "tests/report/test_cookbook.py",
     ("docs/sources/prometheus.md", "yaml"): "tests/ingest/test_prometheus_dialects.py",
@@ -124,3 +126,12 @@ def test_documented_settings_are_settings() -> None:
             Settings.model_validate(tomllib.loads(text))
             seen += 1
     assert seen > 5
+
+
+def test_the_map_for_language_models_leads_to_pages_and_tables_that_exist() -> None:
+    pages, _, tables = (PROJECT / "llms.txt").read_text(encoding="utf-8").partition("## Tables with a contract")
+    links = re.findall(r"\]\(([^)]+)\)", pages)
+    assert links and [link for link in links if not (PROJECT / link).is_file()] == []
+    named = re.findall(r"`(\w+)`", "".join(re.findall(r"^- (.*?): ", tables, re.MULTILINE)))
+    contracted = {node.name for node in built_models({}) if node.schema == "marts" and node.has_contract}
+    assert named and set(named) <= contracted
