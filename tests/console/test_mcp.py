@@ -75,6 +75,7 @@ def test_a_client_lists_tools_that_only_read_and_say_what_they_are_for(warehouse
     assert [tool.name for tool in tools if f"`{tool.name}`" not in page] == []
 
 
+@pytest.mark.proof
 def test_each_question_of_the_cookbook_is_answered_as_by_drivetail_sql(warehouse: Warehouse) -> None:
     found = answers(warehouse, *(("ask", {"sql": sql, "limit": ROWS}) for sql in QUESTIONS.values()))
     for (question, sql), answer in zip(QUESTIONS.items(), found, strict=True):
