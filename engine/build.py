@@ -415,7 +415,9 @@ class Build:
             last = Publication(publication_id, published_at, self.last_hour, horizon, file)
             made_by: dict[str, Any] = {"models": self.version, "thresholds": self.thresholds, "deliveries": self._digests_taken_in()}
             made_by["each_day_due"] = is_each_day_left
-            publish(last, self.executor, self.files, self._custom_before(), made_by=made_by, began=self.started)
+            # one that somebody asks for is written whole: the last may be damaged
+            before = current_publication(self.warehouse) if self.is_changed else None
+            publish(last, self.executor, self.files, self._custom_before(), made_by=made_by, began=self.started, last=before)
         counts = self.computed_hours()
         if self.is_changed or is_redefined:
             self._finish()
