@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from engine.custom import CustomModels, are_custom_due, build_custom, custom_dig
 from engine.errors import FailedModel, Hindered, ModelError
 from engine.execute import Executor, begin, configure
 from engine.nodes import EACH_BUILD, EACH_DAY, SEED, STORED, VIEW, WITH_INVENTORY, Models, Node
-from engine.plan import INVENTORY, MAX_COUNTED_ROWS, batches, day_of, landed_days, row_count, write_plan_inputs
+from engine.plan import INVENTORY, MAX_COUNTED_ROWS, batches, day_of, has_landed, landed_days, row_count, write_plan_inputs
 from engine.projects import built_models
 from engine.publish import Publication, current_publication, next_publication_id, publish, publish_custom
 from engine.read import first_line, is_each_day_due, published_by, published_custom, published_deliveries
@@ -405,8 +405,7 @@ class Build:
             self.show(is_redefined=is_redefined)
             self._name_publication(publication_id, published_at, horizon)
             if self.is_changed:
-                days = self.changed_days(is_redefined=is_redefined)
-                self.compute(days)
+                self.compute(self.changed_days(is_redefined=is_redefined))
                 self._name_publication(publication_id, published_at, horizon)
             is_each_day_left = self.make_relations(publication_id, is_redefined=is_redefined, daily=daily)
             if asked:
@@ -490,8 +489,8 @@ class Build:
             elif is_wanted(node):
                 self.executor.make([node])
 
-    def changed_days(self, *, is_redefined: bool) -> list[date]:
-        """Ask the models which days the new deliveries change."""
+    def changed_days(self, *, is_redefined: bool) -> dict[date, datetime]:
+        """Ask the models which days the new deliveries change, and from which hour on."""
         write_plan_inputs(self.connection, self.new, self.folders, self.horizon, self.dropped)
         if self.has_inventory and not is_redefined:
             self._make_plan(lambda node: node.made == WITH_INVENTORY)
@@ -499,7 +498,7 @@ class Build:
             self.executor.test(node for node in self.executor.stages.plan if node.made == WITH_INVENTORY)
         else:
             self.connection.execute(f"delete from {CHANGED_PLACES}")
-        days = [day for (day,) in self.connection.execute("select day_utc from plan.plan_days__changed order by day_utc").fetchall()]
+        days = dict(self.connection.execute("select day_utc, from_hour_utc from plan.plan_days__changed order by day_utc").fetchall())
         if self.dropped:
             self._forget_days(landed_days(self.dropped, self.horizon))
         return days
@@ -513,9 +512,20 @@ class Build:
         self.connection.execute("delete from state.made_of")
         self.executor.show_store()
 
-    def compute(self, days: list[date]) -> None:
-        """Compute some days from raw and store them."""
+    def later_hours(self, days: Mapping[date, datetime]) -> datetime | None:
+        """The hour from which on the only day that has changed is computed: where all that is stored of it is of hours before."""
+        if len(days) != 1 or self.spark or self.dropped:
+            return None
+        ((day, since),) = days.items()
+        is_stored = self.connection.execute("select count(*) > 0 from plan.files where day_utc = ?", [day]).fetchall() == [(True,)]
+        if not is_stored or self.files.of("drive_samples", [day]) or has_landed(self.folders, day, since, {each.seq for each in self.new}):
+            return None
+        return since
+
+    def compute(self, days: Mapping[date, datetime]) -> None:
+        """Compute some days from raw and store them: those that have changed, and the hour from which on each has."""
         cut = batches(self.folders, days)
+        since = self.later_hours(days)
         self.begin_days(days)
         if self.spark and days:
             self.spark.show(self.connection)
@@ -528,17 +538,18 @@ class Build:
                 require_perseus()
             # without samples nothing is fitted: a Python model costs its imports all the same
             nodes = [node for node in self.executor.stages.days if has_samples or node.name != FITTED]
-            self.executor.show_raw(self.files, batch)
-            with self.executor.computing(nodes, batch):
+            self.executor.show_raw(self.files, batch, since=since)
+            with self.executor.computing(nodes, batch, since):
                 if not has_samples:
                     self.define_empty(FITTED)
                 if self.spark:
                     nodes = self.spark.compute(self.executor, self.files, nodes, batch, horizon=self.horizon, build=self.name)
-                self.executor.compute(nodes, batch, self.name)
+                # tests add up the whole day
+                self.executor.compute(nodes, batch, self.name, since, partial(self.executor.show_raw, self.files, batch))
             slowest = {model: round(seconds, 3) for model, seconds in (Counter(self.executor.seconds) - before).most_common(SLOWEST)}
             self.warehouse.note("stored", first=batch[0], last=batch[-1], slowest_models_s=slowest)
         self.report("days", len(cut), len(cut))
-        self.computed = days
+        self.computed = list(days)
         if cut:
             self.show(is_redefined=False)
 
@@ -571,6 +582,8 @@ class Build:
         is_made = is_due and not is_left
         if is_made and not is_redefined:
             self.warehouse.note("each_day")
+            self.executor.join_files(self.name, self.horizon or date.min, self.open_day)
+            self.executor.show_store()
             self.connection.execute("delete from state.made_of")
             by_week = [node for node in all_nodes if node.made == EACH_DAY and node.week_column] if before == [now] else []
             for node in by_week:
@@ -648,13 +661,15 @@ class Build:
 
     def has_changed_past(self) -> bool:
         """Whether a day that is over has changed since the relations of each day were made."""
-        last = self.last_hour
-        if last is None:
+        if self.last_hour is None:
             return True
-        # a day is over with its last hour
-        open_day = (last + timedelta(hours=1)).date()
         query = "select count(*) > 0 from state.days_not_in_marts where day_utc < ?"
-        return bool(self.connection.execute(query, [open_day]).fetchall()[0][0])
+        return bool(self.connection.execute(query, [self.open_day]).fetchall()[0][0])
+
+    @property
+    def open_day(self) -> date:
+        """The day of which more hours are to come; a day is over with its last hour."""
+        return date.max if self.last_hour is None else (self.last_hour + timedelta(hours=1)).date()
 
     def count_days(self) -> None:
         """Count hours of the days that have changed since they were counted, and of those whose drives are grouped differently now."""
