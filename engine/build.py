@@ -2,7 +2,8 @@
 
 Python decides what to run and where files are; every definition is in models/. A build, in one connection,
 1. asks models/plan/ which days the deliveries change that no build has finished with (engine/plan.py),
-2. computes those days from raw, a batch of whole days at a time; each stored model gets a new file per day (engine/execute.py),
+2. computes those days from raw, a batch of whole days at a time, or later hours of the open day; each stored model gets a new file per day
+   (engine/execute.py),
 3. makes the relations of each build, and those of each day where a day that is over has changed,
 4. publishes (engine/publish.py), and only then marks the deliveries as finished: a killed build is simply done again,
 5. builds the analysts' own models over that publication (engine/custom.py), and publishes once more, with them.
@@ -416,7 +417,16 @@ class Build:
             made_by["each_day_due"] = is_each_day_left
             # one that somebody asks for is written whole: the last may be damaged
             before = current_publication(self.warehouse) if self.is_changed else None
-            publish(last, self.executor, self.files, self._custom_before(), made_by=made_by, began=self.started, last=before)
+            publish(
+                last,
+                self.executor,
+                self.files,
+                self._custom_before(),
+                made_by=made_by,
+                began=self.started,
+                last=before,
+                has_inventory=self.has_inventory,
+            )
         counts = self.computed_hours()
         if self.is_changed or is_redefined:
             self._finish()
@@ -462,16 +472,19 @@ class Build:
 
     def _name_publication(self, publication_id: str, published_at: datetime, horizon: datetime | None) -> None:
         """Write down the publication that is being made, and the last hour with a valid RAID-hour."""
-        self.connection.execute(
-            """
+        (day,) = self.connection.execute("select coalesce(max(day_utc), date '0001-01-01') from plan.files").fetchone() or (date.min,)
+        query = """
             create or replace table raw.publication as
             select
                 ? as publication_id, cast(? as timestamp) as published_at, max(last_hour_utc) as last_hour_utc,
                 cast(? as timestamp) as pruned_before_utc
             from intermediate.int_raid_group_days
-            """,
-            [publication_id, published_at, horizon],
-        )
+        """
+        # the last day first: a year of them is many files
+        for condition in (f" where day_utc = date '{day}'", ""):
+            self.connection.execute(query + condition, [publication_id, published_at, horizon])
+            if self.last_hour is not None:
+                return
 
     @property
     def last_hour(self) -> datetime | None:

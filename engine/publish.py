@@ -24,7 +24,7 @@ import duckdb
 
 from engine.custom import CustomModels
 from engine.execute import Executor, limit_memory
-from engine.nodes import EACH_DAY, SEED, STORED, VIEW, WHEN_ASKED, Node
+from engine.nodes import EACH_DAY, SEED, STORED, VIEW, WHEN_ASKED, WITH_INVENTORY, Node
 from engine.projects import projects, published_schemas
 from engine.read import NOT_ASKED, first_line, own_file, record_of
 from engine.retention import files_needed, read_past, remove_from_raw
@@ -116,11 +116,13 @@ def publish(
     made_by: dict[str, Any],
     began: float,
     last: Publication | None = None,
+    has_inventory: bool = True,
 ) -> None:
     """Make a publication of the store and the build database and put it in the place of the last one.
 
     custom: the custom models as they were made last. made_by: what its record has of the models. began: when the build began, by
-    time.monotonic(). last: begun as a copy of it, where its record says that the rest of it would be written again as it is.
+    time.monotonic(). last: begun as a copy of it, where its record says that the rest of it would be written again as it is. has_inventory:
+    what is made with inventory has been made again since.
     """
     warehouse = executor.warehouse
     draft = _draft(publication, warehouse)
@@ -134,7 +136,7 @@ def publish(
         shutil.copyfile(last.path, draft)
     executor.connection.execute(f"attach {quoted(draft)} as publication (storage_version {quoted(STORAGE_VERSION)})")
     try:
-        made.write(is_begun=is_begun)
+        made.write(is_begun=is_begun, has_inventory=has_inventory)
     finally:
         executor.connection.execute("use build; detach publication")
     _show_custom(draft, custom, executor)
@@ -233,15 +235,16 @@ class _Draft:
         self.tables = {relation: publication_id for relation, _, publication_id in rows if relation in stay}
         """The publication that each table which not every build makes was made for."""
 
-    def write(self, *, is_begun: bool) -> None:
-        """Write all of it. is_begun: into a copy of a publication with the same `tables`, which stay."""
+    def write(self, *, is_begun: bool, has_inventory: bool) -> None:
+        """Write all of it. is_begun: into a copy of a publication with the same `tables`, which stay. has_inventory: see publish()."""
         # one transaction: DuckDB would write each of 2,000 comments to the file's log
         self.connection.execute("use publication; begin; drop schema if exists custom cascade")
         others = (shown.relation.split(".")[0] for each in self.attached.values() for shown in each.relations)
         schemas = dict.fromkeys(("raw", "plan", "seeds", "staging", "intermediate", *self.schemas, "custom", *others))
         self.connection.execute(";".join(f"create schema if not exists {schema}" for schema in schemas))
         if is_begun:
-            self.shown.update(self.tables, (node.relation for node in self.models.made(SEED, VIEW, WHEN_ASKED)))
+            stay = (SEED, VIEW, EACH_DAY, WHEN_ASKED) if has_inventory else (SEED, VIEW, EACH_DAY, WHEN_ASKED, WITH_INVENTORY)
+            self.shown.update(node.relation for node in self.models.made(*stay))
             self.row_counts.update(self.connection.execute("select relation, row_count from raw.relations").fetchall())
         self.connection.execute("create or replace table plan.root as select ? as root", [str(self.warehouse.root)])
         self.connection.execute(f"comment on table plan.root is {quoted(self.warehouse.root)}")
