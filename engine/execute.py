@@ -81,8 +81,8 @@ def begin(connection: duckdb.DuckDBPyConnection, models: Models) -> None:
     connection.execute(";".join(f"create schema if not exists {schema}" for schema in schemas))
     connection.execute(STATE)
     for name, columns in models.sources.items():
-        if name not in EARLIER and (not name.startswith("raw.") or name in OF_A_PUBLICATION):
-            connection.execute(f"create table if not exists {name} as {no_rows(columns)}")
+        if not name.startswith("raw.") or name in OF_A_PUBLICATION:
+            connection.execute(f"create {'view' if name in EARLIER else 'table'} if not exists {name} as {no_rows(columns)}")
 
 
 class Stages:

@@ -15,6 +15,7 @@ import pytest
 from drivetail.service.maintenance import check_sums
 from engine.build import build, built, publish_store
 from engine.compiled import models_of
+from engine.nodes import EACH_BUILD, WITH_INVENTORY
 from engine.read import published_files
 from engine.warehouse import Warehouse
 from ingest import ingest
@@ -158,7 +159,14 @@ def test_hours_that_arrive_are_added_to_their_day_until_it_is_over(tmp_path: Pat
     assert [count["int_drive_hours"] for count in counts] == [0, 1, 2, 3, 4, 1, 2, 1, 2]
     assert all(count["int_drive_days"] == 1 for count in counts[1:]), "days are added up"
     deliver(warehouse, tmp_path / "rest", rows.filter(hour > 33))
-    assert files_of_tuesday()["int_drive_hours"] == 1, "days that arrive together are computed whole"
+    with monkeypatch.context() as patch:
+        patch.setattr("engine.publish.shutil.copyfile", copy := Mock(wraps=shutil.copyfile))
+        assert files_of_tuesday()["int_drive_hours"] == 1, "days that arrive together are computed whole"
+        begun_as_a_copy = build(warehouse, daily=False).publication.path
+        from_scratch = build(warehouse, daily=True).publication.path
+        assert copy.call_count == 1
+    made_again = [node.relation for node in models_of().made(EACH_BUILD, WITH_INVENTORY) if node.schema == "marts"]
+    assert marts_differences(begun_as_a_copy, from_scratch, only=made_again) == []
     twin = Warehouse(tmp_path / "twin")
     shutil.copytree(warehouse.raw, twin.raw)
     assert marts_differences(build(warehouse).publication.path, build(twin).publication.path) == []
