@@ -60,7 +60,7 @@ def start_early() -> None:
 
 
 async def answered(published: Published, sql: str, form: str, is_gone: Callable[[], Awaitable[bool]]) -> bytes:
-    """The answer to a question as a file of one of FORMS; pickled without a form. is_gone: whether nobody waits for it any more.
+    """The answer to a question as a file of one of FORMS; pickled without a form. is_gone: whether the client has gone.
 
     Raises: QueryError where it is not one question about relations of the publication, takes too long or too much, or fails.
     """
@@ -90,7 +90,7 @@ async def answered(published: Published, sql: str, form: str, is_gone: Callable[
 
 
 async def _soon(is_there: Callable[[], bool], is_gone: Callable[[], Awaitable[bool]], otherwise: str) -> None:
-    """Wait until it is there. Raises: QueryError `otherwise` after SECONDS, and where nobody waits for it any more."""
+    """Wait until it is there. Raises: QueryError `otherwise` after SECONDS, and where the client has gone."""
     ends = time.monotonic() + SECONDS
     while not is_there():
         if time.monotonic() > ends:

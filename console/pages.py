@@ -126,15 +126,15 @@ def span_words(since: datetime, until: datetime) -> dict[str, str]:
 
 
 def fleet(published: Published, query: Query) -> Page:
-    """Who needs somebody, the map, and what raises no alert. The rest of the week is in its report."""
+    """Drives that need attention, the map, and what raises no alert. The rest of the week is in its report."""
     due = published.rows("select * from marts.drive_actions where needs_person order by action_rank")
     places = drive_places(published, {row["drive_id"] for row in due})
     named = [
         link("/drive", place(places.get(row["drive_id"], {})) or row["drive_id"], id=row["drive_id"]) + f": {row['action']}"
         for row in due[:3]
     ]
-    needs = escape(f"{counted_noun(len(due), 'drive')} {'need' if len(due) > 1 else 'needs'} somebody. ")
-    answer = needs + Markup("; ").join(named) if due else "No drive needs anybody."
+    needs = escape(f"{counted_noun(len(due), 'drive')} {'need' if len(due) > 1 else 'needs'} attention. ")
+    answer = needs + Markup("; ").join(named) if due else "No drive needs attention."
     blocks: list[Block] = []
     words = dict.fromkeys(("silent", "unjudged", "unknown"), "")
     if published.has(MAPPED):

@@ -80,7 +80,7 @@ class Published:
         self.held(DECIDED[0])
 
     def connection(self) -> duckdb.DuckDBPyConnection:
-        """A connection in the publication's own schemas, for who may be slow and takes nobody's turn."""
+        """A connection in the publication's own schemas, for slow queries, outside the limit."""
         return self._connection.cursor().execute("use warehouse.main")
 
     @contextmanager

@@ -123,7 +123,7 @@ def serve(warehouse: Warehouse, host: str, port: int, say: Callable[[str], None]
         raise QueryError(f"--host {host} --port {port}: {reason}; give another") from error
     start_early()
     shown = (options.get("public") or f"http://{f'[{host}]' if ':' in host else host}:{port}").rstrip("/")
-    # what others keep secret is not for a journal
+    # secrets of other programs do not belong in a journal
     token = f"${VARIABLE}" if os.environ.get(VARIABLE) else access.token
     say(f"{shown}/" + ("" if access.user_header else f"?token={token}"))
     say("Ctrl-C ends it.")

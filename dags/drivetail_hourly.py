@@ -79,15 +79,15 @@ def drivetail_hourly() -> None:
         def discover(data_interval_end: Any = None) -> list[list[dict[str, str]]]:
             from airflow.sdk import get_current_context
 
-            from drivetail.feeds.entries import arrived, deal
+            from drivetail.feeds.entries import arrived, partition
             from drivetail.feeds.pulls import due
             from engine.build import built
 
             warehouse, settings, end = shared.warehouse(), shared.settings(), until(data_interval_end)
-            # of one by hand all that is there, as of `drivetail inbox --land`
+            # a run by hand takes all that is there, as `drivetail inbox --land` does
             entries = arrived(warehouse, settings, until=None if data_interval_end is None else end)
             # each server in a task of its own: when it does not answer, only that fails
-            parts: list[list[Any]] = [*deal(entries, PARTS), *([pull] for pull in due(warehouse, settings, end))]
+            parts: list[list[Any]] = [*partition(entries, PARTS), *([pull] for pull in due(warehouse, settings, end))]
             # the run of now looks after what needs an operator, also where nothing comes
             if not parts and end < this_hour() and built(warehouse):
                 print("nothing is new")
@@ -141,7 +141,7 @@ def drivetail_hourly() -> None:
                 outlet_events[PUBLISHED].add(PUBLICATION, extra={"publication": made.publication.publication_id})
             return made.publication.publication_id
 
-        # what landed is published, also when something else did not land
+        # publish what landed, even if another entry did not land
         @task(
             pool=shared.WRITER,
             trigger_rule=TriggerRule.ALL_DONE,

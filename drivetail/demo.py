@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 import polars as pl
 
-from drivetail.console import say
+from drivetail.terminal import say
 from engine.warehouse import Warehouse
 
 FLEET = "--disk-groups 9 --ssd-groups 4 --days 70 --seed 9"

@@ -32,7 +32,7 @@ from ingest.raw.trouble import explained
 from ingest.reading.files import QUARANTINED, UNREADABLE, FileResult, SourceFile, Watch, find_files
 from ingest.reading.resolution import seconds_of
 from ingest.reading.text import file_name
-from ingest.sources import COLLECTED, COLLECTED_SOURCES, SELF_NAMED_SOURCES, SOURCES, land, module_of
+from ingest.sources import COLLECTED, COLLECTED_SOURCES, SELF_NAMED_SOURCES, SOURCES, asker_of, reader_of
 
 SHOWN_REJECTIONS = 10
 PRUNED = "before the horizon of `drivetail prune`"
@@ -120,17 +120,17 @@ def ingest(
         paths = [paths]
     if not paths:
         raise IngestError("no path given; give the folder, file or archive of a delivery")
-    module = module_of(source)
+    reader, asker = reader_of(source), asker_of(source)
     source_options = {name: value for name, value in (source_options or {}).items() if value}
     unknown = sorted(set(source_options) - set(SOURCES[source].all_options))
-    urls = [str(path) for path in paths if "://" in str(path)] if hasattr(module, "fetch") else []
+    urls = [str(path) for path in paths if asker and "://" in str(path)]
     if unknown or ((first or end) and not urls):
         raise IngestError(f"source {source!r} does not take {', '.join(unknown) or 'a range of hours, which a pull from a server has'}")
     seconds_of(source_options)
     places = [path for path in paths if str(path) not in urls]
     for path in places:  # before a warehouse is made for a call that names nothing
         if not Path(path).exists():
-            if hasattr(module, "fetch") and re.fullmatch(r"[\w.-]+:\d+(/.*)?", str(path)):
+            if asker and re.fullmatch(r"[\w.-]+:\d+(/.*)?", str(path)):
                 raise IngestError(f"{path}: no such file; a server's address begins with http:// or https://, as in http://{path}")
             raise IngestError(f"{path}: no such file or directory; give a folder, a file or an archive of the delivery")
         if Path(path).resolve().is_relative_to(Path(warehouse).resolve()):
@@ -143,20 +143,20 @@ def ingest(
         **({"source_options": source_options} if source_options else {}),
     }
     pulled: tuple[list[SourceFile], list[str]] = ([], [])
-    if urls:  # outside the lock: a server may take its time
-        pulled = module.fetch(urls, Path(warehouse), source_options, first, end, on_progress or (lambda phase, done, total: None))
+    if asker and urls:  # outside the lock: a server may take its time
+        pulled = asker.fetch(urls, Path(warehouse), source_options, first, end, on_progress or (lambda phase, done, total: None))
 
     def find(unpack_to: Path) -> tuple[list[SourceFile], list[str]]:
-        files, notes = find_files(places, module.recognise, unpack_to, Path(warehouse), watch)
+        files, notes = find_files(places, reader.recognise, unpack_to, Path(warehouse), watch)
         files, notes = [*pulled[0], *files], [*pulled[1], *notes]
         if not files:
-            raise IngestError(f"{', '.join(map(str, paths))}: no file of source {source!r} in it; expected {module.EXPECTED}")
+            raise IngestError(f"{', '.join(map(str, paths))}: no file of source {source!r} in it; expected {reader.EXPECTED}")
         return files, notes
 
     with ingest_lock(Path(warehouse)):
         summary = _land(Path(warehouse), find, options, gate, on_progress, watch, is_release=False)
-        if urls:
-            module.forget(pulled[0])
+        if asker and urls:
+            asker.forget(pulled[0])
     return summary
 
 
@@ -169,7 +169,7 @@ def calls_of(source: str, paths: Sequence[str | Path], source_options: Mapping[s
     if source != COLLECTED:
         return [(source, dict(source_options))]
     with tempfile.TemporaryDirectory() as scratch:
-        found = [each for each in COLLECTED_SOURCES if find_files(paths, module_of(each).recognise, Path(scratch, each))[0]]
+        found = [each for each in COLLECTED_SOURCES if find_files(paths, reader_of(each).recognise, Path(scratch, each))[0]]
     if not found:
         raise IngestError(f"{', '.join(map(str, paths))}: nothing that `drivetail collect` delivers is in it")
     return [(each, {name: given for name, given in source_options.items() if name in SOURCES[each].all_options}) for each in found]
@@ -274,7 +274,6 @@ def _land(
     is_release: bool,
 ) -> IngestSummary:
     """Read, judge and commit what `find` finds, or quarantine it. `options` go into the record of the delivery."""
-    module = module_of(options["source"])
     progress = on_progress or (lambda phase, done, total: None)
     watch = watch or Watch()
     started = time.monotonic()
@@ -288,7 +287,7 @@ def _land(
         landing = Landing(source, staged, options["kind"], options["min_coverage"], arrivals, progress, source_options, watch)
         if gate is not None:
             landing.on_new = gate.prepare
-        land(module, files, landing)
+        reader_of(source).land(files, landing)
         progress("read", len(files), len(files))
         summary = IngestSummary(options["source"], None, landing.results, notes=notes, held=arrivals.held)
         if not any(result.file_no is not None for result in landing.results):
@@ -312,7 +311,7 @@ def _land(
         progress("commit", 1, 1)
         summary.rejected = rejected_records(landing, SHOWN_REJECTIONS).to_dicts()
         return summary
-    # what is wrong with a delivered file is known by now: this is about the warehouse's own
+    # errors in delivered files were handled above: this is an error of the warehouse
     except (OSError, MemoryError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         why = explained(error, warehouse, _judged_against(staged))
         if why is None:

@@ -8,7 +8,7 @@
     build.py       runs the models over the experiments that have changed, in a database of their own
     generations.py keeps each relation as a Parquet file per experiment, which publications show
     run/, simulate/  experiments on this machine, and with known truth
-    toleraid/      the simulation, with NumPy alone; kept.py keeps its runs
+    toleraid/      the simulation, with NumPy alone; runs_store.py keeps its runs
     ask/, pages/, cli/  what the commands answer, draw and are
     plugin.py      what drivetail knows of all this
 

@@ -22,9 +22,9 @@ from ingest.raw.durable import draft_in, put_folder
 from ingest.raw.staging import clear_staging, ingest_lock, write_parquet
 from ingest.raw.store import raw_root
 from ingest.reading.text import one_line
+from lab.archives import readable
 from lab.bundle import MANIFEST_FILE, Bundle, Listing, open_bundle
 from lab.contract import COUNT, FILES, MANIFEST, TEXT, UNKNOWN_CONFIG, UNKNOWN_TOOL, UNREADABLE, Columns, LabError, Refused
-from lab.packed import readable
 from lab.tools import TOOLS, tool_of
 from lab.tools.text import Reading, Row
 from report.words import counted_noun

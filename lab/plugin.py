@@ -16,7 +16,7 @@ from engine.sources import parquet
 from engine.warehouse import Warehouse
 from lab import version
 from lab.generations import latest_generation, remove_generations, rows_of_generation
-from lab.kept import make_empty, toleraid_root
+from lab.runs_store import make_empty, toleraid_root
 from lab.version import LAB, lab_version
 
 if TYPE_CHECKING:

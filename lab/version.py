@@ -31,7 +31,7 @@ def source_columns() -> dict[str, dict[str, str]]:
     import polars as pl
 
     from ingest.contract.fleet import SQL_TYPES
-    from lab import kept
+    from lab import runs_store
     from lab.contract import COUNT, FILES, MANIFEST, REAL, TEXT
     from lab.tools import tables
 
@@ -40,5 +40,5 @@ def source_columns() -> dict[str, dict[str, str]]:
     found = {f"lab_raw.{table}": {**keys, "revision": COUNT, **columns} for table, columns in MANIFEST.items()}
     found["lab_raw.files"] = {**keys, **FILES}
     found |= {f"lab_raw.{table}": {**keys, "listing": COUNT, **columns} for table, columns in tables().items()}
-    found |= {f"raw.{table}": dict(pl.DataFrame(schema.empty_table()).schema) for table, schema in kept.tables().items()}
+    found |= {f"raw.{table}": dict(pl.DataFrame(schema.empty_table()).schema) for table, schema in runs_store.tables().items()}
     return {table: {name: types[kind] for name, kind in columns.items()} for table, columns in found.items()}

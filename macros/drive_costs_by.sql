@@ -1,4 +1,4 @@
-{#- What slow drives cost by some columns of fct_drive_costs in an ISO week (UTC): their sums, and how many drives were slow. -#}
+{#- Cost of slow drives by some columns of fct_drive_costs in an ISO week (UTC): sums, and number of slow drives. -#}
 {% macro drive_costs_by(keys) %}
 select
     {{ keys | join(',\n    ') }},

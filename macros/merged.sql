@@ -1,4 +1,4 @@
-{#- What a record of a drive over an hour, or a part of one, says of both directions together: the split directions count where both are given.
+{#- Both directions of a record of a drive over an hour, or a part of one, together: the split directions count where both are given.
     quality/frames.py renders these macros for the gate, so they use no dbt function. -#}
 {% macro has_both_directions(measure, record='') -%}
 {{ record }}read_{{ measure }} is not null and {{ record }}write_{{ measure }} is not null

@@ -19,7 +19,7 @@ case
     end
 {%- endmacro %}
 
-{#- What stands behind a RAID group's name where a kind is set apart. -#}
+{#- Suffix of a RAID group's name where one kind of its drives is compared separately. -#}
 {% macro behind_group(kind) %}' (' || {{ kind }} || ')'{% endmacro %}
 
 {% macro peer_kinds() %}{{ return(['disk', 'ssd', 'nvme', 'unknown']) }}{% endmacro %}

@@ -1,9 +1,9 @@
-{#- What quiet days leave of TiKV's score: 100 in `tikv_recovery_days`, down to 1. -#}
+{#- TiKV's score after quiet days: 100 in `tikv_recovery_days`, down to 1. -#}
 {% macro tikv_score_after(score, quiet_days) -%}
     greatest(1.0, {{ score }} - {{ quiet_days }} * (100.0 / {{ var('tikv_recovery_days') }}))
 {%- endmacro %}
 
-{#- What quiet days leave of the score like IASO's. Below 1 it is over. -#}
+{#- IASO's score after quiet days. Below 1 it is over. -#}
 {% macro iaso_score_after(score, quiet_days) -%}
     case
         when {{ score }} * pow({{ var('iaso_decrease') }}, {{ quiet_days }}) >= 1.0

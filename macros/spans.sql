@@ -65,7 +65,7 @@ claimants as (
         serials.is_one_drive, serials.is_one_drive_of_hosts,
         nullif({{ covered_hours }}, 0.0) as covered_hours,
         coalesce(cast(seen.read_ios + seen.write_ios as double), cast(seen.io_count as double)) as ios,
-        -- what does not count I/Os is compared by its latency
+        -- sources without I/O counts are compared by latency
         coalesce(
             case when seen.read_ios is not null then coalesce(seen.read_ios * seen.read_latency_us, 0.0) + coalesce(seen.write_ios * seen.write_latency_us, 0.0) end,
             seen.io_count * seen.latency_us, seen.latency_us * {{ covered_hours }}

@@ -1,4 +1,4 @@
-{#- What reading around slow drives would save, by the keys of a mart: exact, from the tails of each RAID-hour, with two parities as fast as the
+{#- Savings of reading around slow drives, by the keys of a mart: exact, from the tails of each RAID-hour, with two parities as fast as the
     median. A slow drive is late (lab/docs/toleraid.md). -#}
 {% macro tolerance_by(keys, fct_raid_hours, draws, share_limits) -%}
 with raid_hours as (

@@ -1,4 +1,4 @@
-{#- What a RAID group usually takes at an hour: the median of its own medians at the same hour of the week in the `group_past_weeks` weeks
+{#- Usual latency of a RAID group at an hour: the median of its own medians at the same hour of the week in the `group_past_weeks` weeks
     before, null without any. Windows over the valid RAID-hours in `raid_hours`, not a join: a query without it does not pay for it. -#}
 {% macro usual_median(raid_hours) -%}
     {%- set past_medians = [] -%}

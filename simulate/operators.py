@@ -99,7 +99,7 @@ def live(group: Group, p: KindParameters, dealer: Dealer, start: datetime, hours
     """Run the lives of the group's drives. Adds outages, closed periods and replacement drives to `group.members`."""
     rng = stream(dealer.seed, group.kind, group.ordinal, Purpose.LIVES)
     history = GroupHistory()
-    # what happens out of sight of the records is left out
+    # leave out events that no record shows
     since, until = max(0.0, group.joined_at) - BURN_IN_HOURS, min(float(hours), group.left_at)
     members = list(group.members)
     shared = shared_episodes(rng, dealer, p, group, since, until)
@@ -154,7 +154,7 @@ def _drive_life(
             if episode.started_at >= hours:
                 continue
             lived.append(episode)
-            # what a path brings after a spell is its own series, and what is dealt by slow hours comes in whole series
+            # aftershocks of a path are a series of their own; those dealt by slow hours come in whole series
             if group.kind not in LEVELLED and member.frailty > 1 and episode.cause not in ("shared_path", "throttling", "hiccup"):
                 for aftershock in aftershocks(fates.after, p, episode, typical_hours(p, member), p.episode_sigma):
                     heapq.heappush(queue, aftershock)

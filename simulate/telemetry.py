@@ -170,7 +170,7 @@ def assemble(
             excess[2].extend(values)
             if group.kind in LEVELLED:
                 if member.role == "data":
-                    # who is read around and who is asked again is spread evenly over slow hours
+                    # reads around a drive, and retries, are spread evenly over slow hours
                     slow_hours = float(sum(1 + value >= SLOW for value in values))
                     asked_u, merged_u = asked[group.kind].next(slow_hours), merged[group.kind].next(slow_hours)
                     _ask_again(p, column[id(member)], episode, asked_u, merged_u, hot, shrunk)
@@ -342,7 +342,7 @@ def _fill(fleet: Fleet, cells: DayCells, g0: int, g1: int, day: int, slowness: F
     busy[:, fleet.is_coarse[group]] = 1
     # a slow drive is asked again for what takes too long, and what waits for it is merged into larger I/Os
     strain = np.minimum(slowness[:, at], 1) * np.abs(z[4])
-    # of whole stripes every drive has the same part
+    # every drive has the same part of a whole stripe
     uneven = np.where(fleet.is_striped[group], np.float32(0), np.float32(1))
     strain *= uneven
     retried, merged = np.float32(p.retry_sigma) * strain, np.float32(p.merge_sigma) * strain
@@ -351,7 +351,7 @@ def _fill(fleet: Fleet, cells: DayCells, g0: int, g1: int, day: int, slowness: F
         drawn = np.maximum(np.abs(z[4]), 1)
         queued = uneven * np.minimum(slowness[:, at], 1) * ((drawn**2 - 1) / 2 + np.log(drawn))
         retried += np.float32(p.queue_excess[0]) * queued * np.clip(slowness[:, at], 1, QUEUED_EXCESS)
-        # what times out is not merged
+        # I/Os that time out are not merged
         merged += np.float32(p.queue_excess[1]) * queued * (slowness[:, at] < MERGED_EXCESS)
     rate *= np.exp(uneven * np.float32(p.rate_hour_sigma) * z[0] + retried) * np.maximum(1 + hot[:, at], LEAST_RATE)
     ios = np.minimum(np.rint(rate * (3600 * presence)), MOST_IOS)

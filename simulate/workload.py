@@ -156,7 +156,7 @@ def _spots(rng: np.random.Generator, dealer: Dealer, p: KindParameters, group: G
         if p.hot_spot_slowed:
             if any(since < ended and until > begun for drive, begun, ended, *_ in made if drive == index):
                 continue  # a drive has one at a time
-            # what they are like counts by the hours at twice the rate and more
+            # their shape counts by hours at twice the rate and more
             latency_u = dealer.over_hours(Trait.HOT_HOURS, 0, min(until, hours) - since) if extra >= 1 else latency_u
         if latency_u < cached_share:
             log_latency = math.log(cached_factor) + cached_sigma * normal(latency_u / cached_share)

@@ -209,7 +209,7 @@ class World:
         return sorted(at for at in found if self.is_up(host, at) and at < self.end)
 
 
-# What happens -----------------------------------------------------------------------------------------------------------
+# Events -----------------------------------------------------------------------------------------------------------------
 
 Act = Callable[[int], None]
 
@@ -386,7 +386,7 @@ IN_TIME: dict[str, Callable[[World, random.Random], Iterator[tuple[int, Act]]]] 
 HAPPENINGS = (*EVERYWHERE, *IN_TIME)
 
 
-# What was read ----------------------------------------------------------------------------------------------------------
+# Readings ---------------------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -450,7 +450,7 @@ def looks(world: World) -> list[Look]:
     ]  # fmt: skip
 
 
-# What the sources print -------------------------------------------------------------------------------------------------
+# Output of the sources -------------------------------------------------------------------------------------------------
 
 Files = dict[str, str]
 Samples = dict[tuple[tuple[str, str], ...], list[tuple[float, float]]]

@@ -45,7 +45,7 @@ with results as (
     where verdict in ('agrees', 'differs')
 ),
 compared as (
-    -- of a percentile the share above it is compared
+    -- of a percentile compare the share above it
     select *, if(is_percentile, 100 - value, value) as own, if(is_percentile, 100 - paper_value, paper_value) as papers from results
 )
 select

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from drivetail.cli.options import FILE, warehouse_option
-from drivetail.console import say_rows
+from drivetail.terminal import say_rows
 from engine.warehouse import Warehouse
 from ingest.contract.values import DRIVE_KINDS
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from drivetail.console import render
+from drivetail.terminal import render
 from engine.read import Row
 from report.words import human
 from study.words import (

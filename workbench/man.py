@@ -20,7 +20,7 @@ drivetail \- find the drives that are not dead but slow
 .B drivetail
 COMMAND [OPTIONS] [ARGUMENTS]
 .SH EXIT STATUS
-0 when all is well, 1 when something needs somebody, 2 for a wrong command line, 130 after Ctrl-C.
+0 when all is well, 1 when something needs attention, 2 for a wrong command line, 130 after Ctrl-C.
 .SH ENVIRONMENT
 .B DRIVETAIL_WAREHOUSE
 is the folder of the warehouse where \-\-warehouse is not given.

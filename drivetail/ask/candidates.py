@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from drivetail.ask.probes import newest_probes
-from drivetail.console import Columns, known, table
+from drivetail.terminal import Columns, known, table
 from engine.read import QueryError, Row, fetch, publication_of
 from engine.warehouse import Warehouse
 from report.words import NO_BACKTEST, counted_noun, named_drive, place

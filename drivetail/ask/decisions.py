@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from drivetail.ask.explain.question import known_drive
-from drivetail.console import Columns, known, table
+from drivetail.terminal import Columns, known, table
 from engine.read import QueryError, fetch, publication_of
 from engine.warehouse import Warehouse
 from ingest.contract.values import utc, utc_now

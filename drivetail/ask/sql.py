@@ -11,7 +11,7 @@ from pathlib import Path
 
 import duckdb
 
-from drivetail.console import render
+from drivetail.terminal import render
 from engine.read import QueryError, first_line, note_not_asked, note_other_models, of_other_models, open_for_questions, publication_of
 from engine.warehouse import Warehouse, quoted
 from report.words import human

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from shlex import quote
 
 from drivetail.ask.probes import newest_probes
-from drivetail.console import facts
+from drivetail.terminal import facts
 from engine.read import QueryError, Row, fetch, publication_of
 from engine.warehouse import Warehouse
 from report.words import named_drive, to_minute

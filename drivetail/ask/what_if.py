@@ -11,7 +11,7 @@ from pathlib import Path
 
 import duckdb
 
-from drivetail.console import Columns, table
+from drivetail.terminal import Columns, table
 from engine.read import QueryError, Row, fetch, publication_of
 from engine.warehouse import PROJECT, Warehouse
 from report.words import human, percent, to_minute

@@ -11,7 +11,7 @@ import click
 
 import drivetail.path  # noqa: F401  before what it finds
 from drivetail.cli import ask, operate, run, tell
-from drivetail.console import visible
+from drivetail.terminal import visible
 from engine.projects import projects
 
 INTERRUPTED = 130

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from drivetail.cli.options import FILE, INSTANT, POLICIES, Failure, format_option, warehouse_option
-from drivetail.console import as_json, pass_on, progress, say, say_rows
+from drivetail.terminal import as_json, pass_on, progress, say, say_rows
 from engine.warehouse import Warehouse
 from ingest.contract.extras import how_to_install
 from report.words import counted_noun, human

@@ -24,7 +24,7 @@ from drivetail.cli.options import (
     together,
     warehouse_option,
 )
-from drivetail.console import as_csv, as_json, pass_on, progress, say, say_line
+from drivetail.terminal import as_csv, as_json, pass_on, progress, say, say_line
 from engine.warehouse import Warehouse
 from ingest.sources import COLLECTED, SOURCES
 from report.words import counted_noun, human
@@ -82,7 +82,7 @@ def inbox(warehouse: Warehouse, is_landing: bool, output: str, until: datetime |
     With --land, everything new is ingested through the gate, each entry as a delivery of its own, and servers are pulled up to the last
     full hour. Repeating it changes nothing. `drivetail hour` does it, and what comes after.
     """
-    from drivetail.feeds.entries import apart, arrived, list_entries
+    from drivetail.feeds.entries import arrived, list_entries, split_missing
     from drivetail.feeds.pulls import Pull, due, list_pulled
     from drivetail.service.settings import load_settings, this_hour
 
@@ -103,7 +103,7 @@ def inbox(warehouse: Warehouse, is_landing: bool, output: str, until: datetime |
         pulled = f"; {counted_noun(len(pulls), 'server')} pulled" if pulls else ""
         say(f"{counted_noun(len(entries), 'new entry', 'new entries')} landed{pulled}")
         return
-    entries, missing = apart(list_entries(warehouse, settings, until=until))
+    entries, missing = split_missing(list_entries(warehouse, settings, until=until))
     servers = list_pulled(warehouse, settings)
     if output == "table":
         _print_inbox(entries, servers)
@@ -116,8 +116,8 @@ def inbox(warehouse: Warehouse, is_landing: bool, output: str, until: datetime |
 
 def _print_inbox(entries: Sequence[Entry], servers: Sequence[Pulled]) -> None:
     """The entries that are not done, the servers, and how many entries are in each state."""
-    from drivetail.console import table
     from drivetail.feeds.entries import DONE
+    from drivetail.terminal import table
     from report.words import to_minute
 
     shown = [entry for entry in entries if entry.state != DONE]

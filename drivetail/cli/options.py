@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from drivetail.console import ingest_table, progress, say, say_line, visible
+from drivetail.terminal import ingest_table, progress, say, say_line, visible
 from engine.warehouse import Warehouse
 from ingest.contract.values import utc
 from ingest.raw.store import find_delivery, list_folders

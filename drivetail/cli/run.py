@@ -25,7 +25,7 @@ from drivetail.cli.options import (
     time_options,
     warehouse_option,
 )
-from drivetail.console import progress, say, say_rows
+from drivetail.terminal import Columns, progress, say, say_rows, table
 from engine.warehouse import Warehouse
 from ingest.contract.values import DRIVE_KINDS, RESOLUTIONS
 from ingest.sources import COLLECTED, INBOX_OPTIONS, SOURCES, listing
@@ -45,6 +45,16 @@ def demo(out: Path, end: datetime | None) -> None:
     from drivetail.demo import run_demo
 
     run_demo(out.resolve(), click.get_current_context().find_root().command, end and end.date())
+
+
+SCORES: Columns = {
+    "tool": "tool",
+    "slow drives": "slow_count",
+    "found": "found_count",
+    "hours to the first": ("median_hours", lambda value: value and f"{value:,.0f}"),
+    "false, per 1,000 healthy drives and week": ("false_per_1000", "{:.1f}".format),
+    "net tail hours": ("net_tail_hours", "{:,.0f}".format),
+}
 
 
 @click.command()
@@ -82,16 +92,32 @@ def demo(out: Path, end: datetime | None) -> None:
 @click.option(
     "--parameters", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="JSON file of numbers of the preset to change."
 )
-def simulate(out: Path, start: datetime | None, end: datetime | None, parameters: Path | None, **options: Any) -> None:
+@click.option("--benchmark", is_flag=True, help="Write the labelled fleets that detectors are compared on, some 130 MB.")
+@click.option(
+    "--score",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Score a CSV of found drives against the benchmark in DIR.",
+)
+def simulate(
+    out: Path, start: datetime | None, end: datetime | None, parameters: Path | None, benchmark: bool, score: Path | None, **options: Any
+) -> None:
     """Write the bundle of a simulated fleet, and its truth.
 
     Drives behave: they serve a workload, fall slow and recover, age, and operators unplug them. Slowdowns are not
     drawn; they come out when a drive is compared with its group.
     """
     from simulate import ParameterError, SimulationError
+    from simulate import benchmark as labelled
     from simulate import simulate as run
 
     try:
+        if benchmark:
+            with progress("Simulating") as advance:
+                labelled.write_benchmark(out, on_progress=lambda done, total: advance("fleets", done, total))
+        if score:
+            say(table(labelled.score(out, score), SCORES))
+        if benchmark or score:
+            return
         changes = json.loads(parameters.read_text(encoding="utf-8")) if parameters else None
         with progress("Simulating") as advance:
             summary = run(
@@ -243,7 +269,7 @@ def collect(out: Path, once: bool, every: str | None, finer: Path | None, host: 
     whole or absent, for `drivetail ingest collected OUT`. A command that is missing on the host is reported; the rest is delivered.
     """
     from drivetail.host.collect import CollectError, Collector, looking
-    from drivetail.host.finer import Finer
+    from drivetail.host.fast_sampling import FastSampling
 
     for given, option in ((every, "--every"), (finer, "--finer")):
         if once and given:
@@ -253,7 +279,7 @@ def collect(out: Path, once: bool, every: str | None, finer: Path | None, host: 
         collector = Collector(out, host=host)
         if once:
             collector.look()
-        sooner = None if finer is None else Finer(finer, collector.host, collector.spool)
+        sooner = None if finer is None else FastSampling(finer, collector.host, collector.spool)
         looks = [collector.deliver()] if once else looking(collector, seconds, sooner)
         for delivered in looks:
             if delivered is not None:

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 import click
 
 from drivetail.cli.options import FILE, INSTANT, Failure, format_option, not_blank, say_ingested, warehouse_option
-from drivetail.console import as_json, pass_on, progress, say, say_rows
+from drivetail.terminal import as_json, pass_on, progress, say, say_rows
 from engine.warehouse import Warehouse
 from report.words import counted_noun
 

@@ -87,7 +87,7 @@ def paths_of(inbox: Inbox) -> Iterator[Path]:
     os.scandir(inbox.folder).close()  # a glob over what is no folder finds nothing, and says nothing
     above = Path(inbox.entries).parts[:-1]
     folders = [path for depth in range(len(above)) for path in inbox.folder.glob("/".join(above[: depth + 1])) if path.is_dir()]
-    # what is in a folder that may not be read is no match, and would never be missed
+    # entries of an unreadable folder do not match, and nobody would miss them
     closed = [path for path in folders if not os.access(path, os.R_OK | os.X_OK)]
     for path in sorted({*closed, *inbox.folder.glob(inbox.entries)}):
         if not any(part.startswith((".", "_")) for part in path.relative_to(inbox.folder).parts):
@@ -97,7 +97,7 @@ def paths_of(inbox: Inbox) -> Iterator[Path]:
 def _entry(inbox: Inbox, path: Path, known: Known, done: set[int], until: datetime | None, now: datetime) -> Entry:
     signature, changed_at = sign(path)
     name = file_name(path)
-    # what was collected is named by when it was delivered: its hours have ended by then, and those of its name need not have
+    # a collected delivery is named by its time of delivery: its hours have ended by then, but the hour in its name may not have
     first, last = (None, None) if inbox.source == COLLECTED else hours_of_name(file_name(path.relative_to(inbox.folder)))
     outcome = ended(known, name, signature)
     if outcome is not None:
@@ -155,18 +155,18 @@ def arrived(warehouse: Warehouse, settings: Settings, *, until: datetime | None 
     return sorted(entries, key=lambda entry: (entry.first_hour or datetime.min, entry.inbox, entry.path))
 
 
-def apart(entries: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
+def split_missing(entries: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
     """The entries that are deliveries, and those that stand for an inbox that cannot be read."""
     return [entry for entry in entries if entry.state != MISSING], [entry for entry in entries if entry.state == MISSING]
 
 
-def deal(entries: Sequence[Entry], hands: int) -> list[list[Entry]]:
-    """The entries in at most that many parts, one entry a part if they are few; neighbours stay together.
+def partition(entries: Sequence[Entry], most: int) -> list[list[Entry]]:
+    """The entries in at most `most` parts, one entry a part if they are few; neighbours stay together.
 
     An inbox that cannot be read is one more part: the task that takes it fails.
     """
-    there, missing = apart(entries)
-    size = -(-len(there) // hands) or 1
+    there, missing = split_missing(entries)
+    size = -(-len(there) // most) or 1
     return [*(there[at : at + size] for at in range(0, len(there), size)), *([entry] for entry in missing)]
 
 

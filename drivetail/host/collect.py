@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from drivetail.host.finer import Finer
+from drivetail.host.fast_sampling import FastSampling
 from ingest.contract.errors import UnreadableFile
 from ingest.raw.durable import put_folder, replace_file
 from ingest.reading.devices import is_whole_drive
@@ -328,7 +328,7 @@ class Collector:
 def looking(
     collector: Collector,
     every: int,
-    finer: Finer | None = None,
+    finer: FastSampling | None = None,
     *,
     clock: Callable[[], float] = time.time,
     sleep: Callable[[float], object] = time.sleep,

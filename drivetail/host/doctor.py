@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from drivetail.console import table
+from drivetail.terminal import table
 from engine.read import Row
 from engine.thresholds import LIMITS, variables
 from engine.warehouse import Warehouse

@@ -17,7 +17,7 @@ def steps(settings: Settings) -> list[tuple[str, ...]]:
     metrics = settings.metrics.file
     return [
         ("inbox", "--land"),
-        # what looks at weeks takes longer, and is made when alerts are out
+        # relations over weeks take longer: make them after the alerts are out
         ("build", "--no-daily"),
         ("alerts", "--notify" if settings.notify else "--new"),
         *([("alerts", "--hosts")] if settings.collect.file else []),

@@ -80,7 +80,7 @@ def _settled(warehouse: Warehouse) -> Iterator[Build]:
     with publication_of(warehouse, must_be_of_these_models=True):
         pass
     with warehouse.only_builder(), explaining(warehouse), Build(warehouse) as build:
-        # what has landed since is not stored yet
+        # deliveries that landed since are not stored yet
         if build.defined is not None and not build.leave_for_later():
             raise Hindered(f"{warehouse.build_database}: the last build has not finished, so nothing was compared; run `drivetail build`")
         build.show(is_redefined=False)

@@ -1,4 +1,4 @@
-"""The file of hosts with an open alert: the warehouse writes it (tell/slow_hosts.py), the hosts read it (host/finer.py)."""
+"""The file of hosts with an open alert: the warehouse writes it (tell/slow_hosts.py), the hosts read it (host/fast_sampling.py)."""
 
 from __future__ import annotations
 

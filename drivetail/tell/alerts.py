@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 import duckdb
 
 from drivetail.ask.decisions import DISMISS, REPLACE, Decision, latest_decisions
-from drivetail.console import Columns, known, table
+from drivetail.terminal import Columns, known, table
 from engine.read import Row, fetch, publication_of
 from engine.warehouse import Warehouse
 from ingest.contract.values import utc_now

@@ -12,8 +12,8 @@ from datetime import datetime
 from pathlib import Path
 
 from drivetail.ask.decisions import REPLACE
-from drivetail.console import as_json
 from drivetail.tell.alerts import Alert, held_back, held_sentence, open_alerts, sentence
+from drivetail.terminal import as_json
 from engine.read import Row, fetch, publication_of
 from engine.warehouse import Warehouse
 from ingest.raw.durable import replace_file

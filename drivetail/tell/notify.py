@@ -15,12 +15,12 @@ from functools import cache
 from typing import Any
 from urllib.parse import unquote
 
-from drivetail.console import visible
 from drivetail.service.settings import Receiver
 from drivetail.tell.alerts import Alert, headline, published_alerts, report_once
 from drivetail.tell.findings import find
 from drivetail.tell.silence import report_silence_once, silence_headline, silences, silent_hosts
 from drivetail.tell.watch import slow_drives
+from drivetail.terminal import visible
 from engine.read import Row
 from engine.warehouse import Warehouse
 from ingest.contract.extras import how_to_install

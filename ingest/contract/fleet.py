@@ -94,7 +94,7 @@ CONTRACT: dict[str, dict[str, pl.DataType]] = {
         "valid_to": TIME,
         "collected_at": TIME,
     },
-    # of two labels of a drive the greatest counts, column by column: that of the later day, then the word `slow`
+    # of two labels of a drive take the greater, column by column: the later day, then the word `slow`
     "labels": {
         "drive_id": TEXT,
         "labelled_on": DAY,

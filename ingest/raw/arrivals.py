@@ -57,7 +57,7 @@ class Arrivals:
                     self.may_pass.add(file.file)
             on_progress("hash", number + 1, len(files))
         known = known_files(folders, source, set(self.sha256.values()))
-        # what was refused under other options may be read under these: its message says which to give
+        # a file refused under other options may be readable under these: its message says which to give
         refused = pl.col("status") == UNREADABLE
         seqs = set(known.filter(refused)["delivery_seq"])
         asked = {each.seq: each.record().get("source_options", {}) for seq in seqs if (each := find_delivery(folders, seq))}

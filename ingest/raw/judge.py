@@ -114,7 +114,7 @@ def _file_batches(paths: list[Path]) -> Iterator[list[Path]]:
 
 def judge(record_kind: str, incoming: pl.DataFrame, stored: pl.DataFrame, seq: int) -> Verdict:
     """Judge records (raw columns) of keys of which `stored` holds every stored record."""
-    # what is stored first, then as delivered; a stable order by hash keeps that within a key
+    # stored rows first, then delivered ones; a stable order by hash keeps that within a key
     rows = pl.concat([stored.with_columns(pl.lit(False).alias("is_new")), incoming.with_columns(pl.lit(True).alias("is_new"))])
     hashes = key_hashes(rows, record_kind)
     order = np.argsort(hashes, kind="stable")

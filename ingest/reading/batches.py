@@ -22,7 +22,7 @@ REJECTION: dict[str, pl.DataType] = {"row": pl.Int64(), "reason": TEXT, "column"
 Rejection = tuple[int, str, str, str | None]
 """One of them, values as they came."""
 
-# What only a broken content can raise out of Polars and Arrow; a full disk is not among them.
+# Errors that only broken content raises in Polars and Arrow; a full disk raises others.
 _CONTENT_ERRORS = (pa.ArrowException, pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError, TypeError, OverflowError)
 
 

@@ -24,7 +24,7 @@ HIDDEN_PATH = r"nvme[0-9]+c[0-9]+n[0-9]+"
 """One path of a multipath NVMe namespace, hidden behind its head nvme0n1. Old kernels (to about 6.3) count I/Os on the path only."""
 _WHOLE_DRIVE = re.compile(WHOLE_DRIVE)
 _HIDDEN_PATH = re.compile(r"(nvme[0-9]+)c[0-9]+(n[0-9]+)(?:p[0-9]+)?")
-# what the kernel calls devices that are no drive of their own; partitions of them too
+# kernel names of devices that are not drives, and of their partitions
 _NO_DRIVE = re.compile(
     r"(md|md_d|dm-|loop|ram|zram|nbd|sr|scd|fd|rbd|drbd|bcache|zd|pmem|mtdblock|mmcblk[0-9]+(boot|gp)|nvme[0-9]+c[0-9]+n|n?st|ploop|xpram)"
     r"[0-9]+(p?[0-9]+)?|mmcblk[0-9]+rpmb|ubiblock[0-9_]+|emcpower[a-z]+[0-9]*"

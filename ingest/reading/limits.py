@@ -14,7 +14,7 @@ MAX_EXPANSION = 200
 EXPANSION_FLOOR_BYTES = 256 << 20
 # A file whose beginning alone is this many times its size is looked at to its end before a row of it is read.
 SUSPECT_EXPANSION = 50
-# What a row weighs at least: an hour and two ids.
+# Least bytes of a row: an hour and two ids.
 LEAST_ROW_BYTES = 24
 
 

@@ -41,7 +41,7 @@ TABLE_NAME = r".*\.(parquet|(csv|ndjson)(\.gz|\.zst)?)"
 # larger chunks are slower: their memory goes back to the system and is cleared again for the next one
 CHUNK_ROWS = 500_000
 BLOCK_BYTES = 64 << 20
-# of a block with a line that is broken: as much of it is read line by line
+# part of a block with a broken line that is read line by line
 PIECE_BYTES = 1 << 20
 LONGEST_LINE_BYTES = 256 << 20
 SHOWN_VALUE_CHARS = 200
@@ -156,7 +156,7 @@ def _require(found: set[str], layout: Layout, header: list[str]) -> None:
     if any(set(way) <= found for way in ways):
         return
     lacking = [[name for name in way if name not in found] for way in ways]
-    # of the ways that lack least: a file that names the time lacks the drive alone, whatever either may be called
+    # report the layout that lacks the fewest columns: a file with a time lacks the drive alone, whatever either may be called
     nearest = list(dict.fromkeys(", ".join(names) for names in lacking if len(names) == min(map(len, lacking))))
     alternative = f" (or {' or '.join(nearest[1:4])})" if nearest[1:] else ""
     shown = ", ".join(name[:60] for name in header[:30]) or "nothing"

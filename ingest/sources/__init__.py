@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from datetime import datetime
+    from pathlib import Path, PurePosixPath
+
     from ingest.raw.landing import Landing
     from ingest.reading.files import SourceFile
 
@@ -60,7 +64,7 @@ _TABLE = (
         "what sar and iostat measured: sadf -j, sadf -d, sar -d, iostat -xt -o JSON",
         ("timezone", "resolution", "date_order", "interval", "began"),
     ),
-    # what names drives comes before what is measured of them
+    # sources that name drives come before those that measure them
     Source("lsblk", "which drives a host has: lsblk --json", is_collected=True, known_by=2),
     Source("smartctl", "make, serial number and age of a drive: smartctl --json -x", is_collected=True, known_by=2),
     Source("mdadm", "which drives are in which array: mdadm --detail, /proc/mdstat", is_collected=True, known_by=2),
@@ -111,22 +115,44 @@ SERVER_OPTIONS = {source.name: source.all_options for source in _TABLE if source
 """The same of a server, by its source."""
 
 
-def module_of(source: str) -> Any:
-    """The module that reads a source, imported now: who only looks at the table does not wait for every parser.
+class Reader(Protocol):
+    """The module of a source. EXPECTED: the files that it reads, for the error where there are none."""
 
-    It has `EXPECTED`, the files that it reads, for the error where there are none; `recognise`, what a file holds, by its path within what
-    was given and its whole path, null where it is not of this source; and `batches`, what is in one file, or `land`, where files are
-    combined. One that is asked over the network has `fetch` and `forget` too (ingest.sources.prometheus).
-    """
-    return import_module(f"{__name__}.{source.replace('-', '_')}")
+    EXPECTED: str
+
+    def recognise(self, relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
+        """The kind of a file, by its path within what was given and its whole path; null where it is not of this source."""
+
+    def land(self, files: list[SourceFile], landing: Landing) -> None:
+        """Read files into a delivery: each by itself (Landing.read), or several combined."""
 
 
-def land(module: Any, files: list[SourceFile], landing: Landing) -> None:
-    """Read files of a source into a delivery, together or one by one."""
-    if hasattr(module, "land"):
-        module.land(files, landing)
-    else:
-        landing.read(files, module.batches)
+class Asker(Reader, Protocol):
+    """The module of a source that is pulled from servers too."""
+
+    def fetch(
+        self,
+        urls: Sequence[str],
+        warehouse: Path,
+        options: Mapping[str, Any],
+        first: datetime | None,
+        end: datetime | None,
+        on_progress: Callable[[str, int, int], None],
+    ) -> tuple[list[SourceFile], list[str]]:
+        """Pull the hours [first, end), UTC, into files of the warehouse. Returns: these files, and notes. Raises: IngestError."""
+
+    def forget(self, files: Iterable[SourceFile]) -> None:
+        """Remove pulled files: they have landed."""
+
+
+def reader_of(source: str) -> Reader:
+    """The module that reads a source, imported now: who only looks at the table does not wait for every parser."""
+    return cast("Reader", import_module(f"{__name__}.{source.replace('-', '_')}"))
+
+
+def asker_of(source: str) -> Asker | None:
+    """The same, of a source that is pulled from servers; null of any other."""
+    return cast("Asker", reader_of(source)) if source in SERVER_OPTIONS else None
 
 
 def listing() -> str:

@@ -117,7 +117,7 @@ def _health(delivered: pl.DataFrame, days: pl.DataFrame) -> pl.DataFrame:
 
 
 def _checks(unreadable: dict[str, str]) -> list[Check]:
-    # what no drive of some vendor gives as a number is no reason to lose the drive
+    # an attribute that some vendor does not give as a number does not cost the drive
     needed = {name: reason for name, reason in unreadable.items() if name not in ("smart_9_raw", "capacity_bytes")}
     return [
         *type_checks(needed),

@@ -54,7 +54,7 @@ PULL_SECONDS = 300
 NO_OSD = 2**31 - 1
 """A place of a PG that no OSD holds."""
 _MOST = 2**53
-# what the mgr calls slowed by the cluster itself: states of waiting are left out, and so is a scrub that reads no data
+# states in which the mgr says that the cluster slows itself; waiting, and a scrub that reads no data, are left out
 _WORK = {"recovering": "rebuild", "backfilling": "rebuild", "premerge": "rebuild", "deep": "scrub"}
 _NO_ROOT = {"id": -1, "type": "root", "name": ""}
 _KINDS = {"hdd": "disk", "ssd": "ssd", "nvme": "ssd"}
@@ -90,7 +90,7 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     of = {what: rows.sort("at", "file_no", "row_no") for (what,), rows in entries.partition_by("what", as_dict=True).items()}
     nothing = entries.clear()
     drives, places = of.get(DRIVE, nothing), of.get(PLACE, nothing)
-    # what says where the data are counts before a list of every device, which has that of the metadata too
+    # the device that holds the data counts before the list of all devices, which includes that of the metadata
     drives = drives.filter(pl.col("rank") == pl.col("rank").min().over("cluster", "osd")).filter(
         (pl.col("rank") != 1) | (pl.struct("host", "device").n_unique().over("cluster", "osd", "at") == 1)
     )
@@ -176,7 +176,7 @@ def _entries(document: Any) -> Iterable[Entry]:
         if all("devid" in each for each in document):
             return (entry for each in document for entry in _listed_device(each))
         if all("id" in each for each in document):
-            # of an OSD that is down and has never been up since, there is only its number
+            # an OSD that has been down ever since has only its number
             return (entry for osd in document if len(osd) > 1 for entry in _metadata(osd))
         if all("pgid" in each for each in document):  # before Nautilus
             return _works(document)
@@ -228,7 +228,7 @@ def _metadata(osd: dict[str, Any]) -> Iterator[Entry]:
         yield (reason, "bluestore_bdev_devices", given, {"osd": osd["id"], "rank": rank})
         return
     devices = drives[0]
-    # of several OSDs of a drive each has a part
+    # each of several OSDs of a drive has a part
     size = text_in(osd.get("bluestore_bdev_size")) if osd.get("bluestore_bdev_dev_node") in {f"/dev/{each}" for each in devices} else None
     kind = text_in(osd.get("bluestore_bdev_type")) or text_in(osd.get("default_device_class"))
 

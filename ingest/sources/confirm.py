@@ -10,7 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ingest.contract.errors import UnreadableFile
 from ingest.reading.batches import Batch, Rejection, batch_of
@@ -21,6 +21,9 @@ from ingest.reading.hosts import Look, looks, read_text
 from ingest.reading.readers import count_in, text_in, whole
 from ingest.reading.text import one_line
 
+if TYPE_CHECKING:
+    from ingest.raw.landing import Landing
+
 EXPECTED = "confirm*, each what the command that `drivetail confirm --print` prints wrote"
 recognise = named("probes", r"confirm.*")
 PATTERNS_OF = {"randread": "random", "read": "sequential"}
@@ -28,8 +31,12 @@ PERCENTILES = {"p50_us": "50.000000", "p90_us": "90.000000", "p95_us": "95.00000
 _OPENING = re.compile(r"^[ \t]*\{", re.MULTILINE)
 
 
-def batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
+def land(files: list[SourceFile], landing: Landing) -> None:
     """The probes of a file. Counts are in slices: the reads of one kind of one drive."""
+    landing.read(files, _batches)
+
+
+def _batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
     rejected: list[Rejection] = []
     rows: list[dict[str, Any]] = []
     for look in looks(read_text(file)):

@@ -41,7 +41,7 @@ SECTOR_BYTES = 512
 MAX_GAP_SECONDS = 900
 """Snapshots further apart say too little of when the I/Os were, unless one hour holds both."""
 
-# of major, minor, name and 11 (2.6), 15 (4.18) or 17 (5.5) counters; 4 were those of a partition before 2.6.25
+# fields of a line: major, minor, name and 11 (2.6), 15 (4.18) or 17 (5.5) counters; a partition had 4 before 2.6.25
 WIDTHS = (14, 18, 20)
 """Fields of a line of a whole drive, and since 2.6.25 of a partition."""
 _PARTITION_WIDTH = 7

@@ -6,6 +6,7 @@ CSV (also .gz, .zst), NDJSON or Parquet, a row per drive. Of two labels of a dri
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -16,13 +17,20 @@ from ingest.reading.files import FileResult, SourceFile, named
 from ingest.reading.parse import Check, convert, split, type_checks
 from ingest.reading.readers import TABLE_NAME, RawChunk
 
+if TYPE_CHECKING:
+    from ingest.raw.landing import Landing
+
 EXPECTED = "a CSV, NDJSON or Parquet file with drive_id and verdict (slow or healthy)"
 recognise = named("labels", TABLE_NAME)
 _LAYOUT = Layout(tuple(name for name in CONTRACT["labels"] if name != "collected_at"), (("drive_id", "verdict"),))
 
 
-def batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
+def land(files: list[SourceFile], landing: Landing) -> None:
     """The labels of a file."""
+    landing.read(files, _batches)
+
+
+def _batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
     return read_table(file.path, _LAYOUT, result.notes, _labels)
 
 

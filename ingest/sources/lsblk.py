@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ingest.contract.errors import UnreadableFile
 from ingest.reading.batches import Batch, Rejection, batch_of
@@ -18,6 +18,9 @@ from ingest.reading.files import FileResult, SourceFile, named
 from ingest.reading.hosts import host_of, instant, read_json
 from ingest.reading.readers import count_in, text_in
 
+if TYPE_CHECKING:
+    from ingest.raw.landing import Landing
+
 EXPECTED = (
     "HOST/lsblk*.json, each what `lsblk --json --bytes -d -o NAME,TYPE,SERIAL,WWN,MODEL,REV,VENDOR,SIZE,ROTA,TRAN` prints, with a key TS"
 )
@@ -25,8 +28,12 @@ recognise = named("block devices", r"lsblk.*\.json")
 _INTERFACES = {"sata": "SATA", "ata": "SATA", "sas": "SAS", "fc": "FC", "nvme": "NVMe"}
 
 
-def batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
+def land(files: list[SourceFile], landing: Landing) -> None:
     """The devices of a list. Counts are in records; a drive without a serial number is turned away."""
+    landing.read(files, _batches)
+
+
+def _batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
     host = host_of(file)
     at, devices = _devices(read_json(file, "lsblk"))
     rejected: list[Rejection] = []

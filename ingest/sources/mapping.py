@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 from functools import partial
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -22,16 +23,23 @@ from ingest.reading.hosts import drive_device
 from ingest.reading.parse import Check, convert, period_check, split, type_checks
 from ingest.reading.readers import TABLE_NAME, RawChunk
 
+if TYPE_CHECKING:
+    from ingest.raw.landing import Landing
+
 EXPECTED = "a CSV, NDJSON or Parquet file with drive_id, or host and device, and what is known of the drive"
 recognise = named("mappings", TABLE_NAME)
 _TYPES = {"device": TEXT, "alias_serial": TEXT, **CONTRACT["drives"]}
 _LAYOUT = Layout(tuple(_TYPES), (("drive_id",), ("host", "device")))
-# what describes the drive itself; host and device only name it
+# columns that describe the drive itself; host and device only name it
 _SAID = [name for name in CONTRACT["drives"] if name not in ("drive_id", "host", "valid_from", "valid_to", "collected_at")]
 
 
-def batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
+def land(files: list[SourceFile], landing: Landing) -> None:
     """The names and drives of a file. Counts are in records: a row that names both serial and device is one, its RAID group another."""
+    landing.read(files, _batches)
+
+
+def _batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
     for batches in read_table(file.path, _LAYOUT, result.notes, partial(_records, result.ingested_at)):
         yield from batches
 

@@ -43,7 +43,7 @@ _MDSTAT_UUID = re.compile(r"\s+uuid (\S+)\s*")
 _DETAIL_MEMBER = re.compile(r"\s+(\d+|-)\s+\d+\s+\d+\s+(\d+|-)\s+(.*?)\s*(/dev/\S+)?\s*")
 _DETAIL_STATE = re.compile(r"[A-Za-z, -]*")
 _DEVICE = re.compile(r"/dev/[^\s\[\]]+")
-# what only a member of an array looks like, in any of the three forms
+# a line that only a member of an array can have, in any of the three forms
 _LIKE_A_MEMBER = re.compile(r"MD_DEVICE_\S*=|\w\[\d{1,9}\](?:\([A-Z]\))*(?:\s|$)|^\s+(?:\d+|-)\s+\d+\s+\d+\s.*/dev/")
 _SYNC_EVENTS = {"recovery": "rebuild", "reshape": "rebuild", "resync": "scrub", "check": "scrub", "repair": "scrub"}
 SYNC_OF = {

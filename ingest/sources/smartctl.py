@@ -40,7 +40,7 @@ _ATA_MEDIA_ERRORS = (187, 198)  # reported uncorrectable, offline uncorrectable
 # Behind these a device is the controller's: `-d cciss,1`, of which some versions write the type only
 _BEHIND = re.compile(r",|(^|\+)(cciss|megaraid|aacraid|areca|3ware|hpt|marvell|sssraid|jmb39x|jms56x)")
 _BEHIND_SHOWN = re.compile(r"\[\w+_disk_\d+\]")
-# what smartctl made of a raw value that a vendor packed: `40311 (52 181 0)`, `40343h+09m+23.5s`
+# a packed raw value as smartctl writes it: `40311 (52 181 0)`, `40343h+09m+23.5s`
 _DECODED = re.compile(r"(\d{1,16})(?: \(.*\)|h\+.*)?")
 
 
@@ -157,7 +157,7 @@ def _farm(document: dict[str, Any]) -> Iterator[tuple[str, int]]:
     for page, wanted in (
         ("page_3_error_statistics", r"(?!.*flash_led).*"),
         ("page_5_reliability_statistics", r".*(resistance|realloc).*head_\d+"),
-        # of SAS drives
+        # SAS drives
         ("error_statistics", r"(?!fru_code).*"),
         ("head_information", r".*(resistance|realloc).*_\d+"),
     ):

@@ -50,14 +50,14 @@ _SIZES = {
     ("rkB", "wkB"): 1024, ("rkB/s", "wkB/s"): 1024, ("rMB/s", "wMB/s"): 1 << 20,
     ("rd_sec", "wr_sec"): 512, ("rd_sec/s", "wr_sec/s"): 512, ("rsec/s", "wsec/s"): 512, ("rMB", "wMB"): 1 << 20, ("rsec", "wsec"): 512,
 }  # fmt: skip
-# what iostat's JSON of sysstat 11.5 and 11.6 calls the rates
+# names of the rates in iostat's JSON of sysstat 11.5 and 11.6
 _OLD_NAMES = {"r": "r/s", "w": "w/s"}
 # by its names, older versions' last: the mean size of a request, of reads, of writes, and of all with discards
 _REQUESTS = {"read": {"rareq-sz": 1024}, "write": {"wareq-sz": 1024}, "all": {"areq-sz": 1024, "avgrq-sz": 512}}
 _DISCARDED = {"dkB/s": 1024, "dkB": 1024, "dMB/s": 1 << 20, "dc_sec/s": 512}
 _ONLY_SPLIT = ("r/s", "w/s", "r_await", "w_await")
 _SD_MAJORS = (8, *range(65, 72), *range(128, 136))
-# what has always had these numbers: ram, floppies, loop, md, CDs, nbd
+# fixed major numbers: ram, floppies, loop, md, CDs, nbd
 _NO_DRIVE_MAJORS = (1, 2, 7, 9, 11, 43)
 
 
@@ -379,7 +379,7 @@ def read_intervals(path: Path, zone: tzinfo | None, order: str | None = None, ru
 
 _IOSTAT_TEXT = re.compile(r"^(avg-cpu:|Device:?\s+(tps|r/s|rrqm/s)\s)", re.MULTILINE)
 _NUMBERED = re.compile(r"dev(\d{1,4})-(\d{1,7})")
-# of a kernel, or of device mapper, which may be any
+# major numbers of device mapper, which differ by kernel
 _A_NAME = re.compile(r"[\w.+:@#%=/!\\-]+")
 
 

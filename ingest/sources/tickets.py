@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 EXPECTED = "*.csv (also .gz, .zst) with a column that names the drive and one that says when"
 recognise = named("tickets", r".*\.csv(\.gz|\.zst)?")
 
-# what a column means -> what it may be called; the first that is there counts
+# meaning of a column -> its possible names; the first one found counts
 NAMES: dict[str, tuple[str, ...]] = {
     "drive_id": ("drive_id", "serial_number", "serial", "disk_id"),
     "occurred_at": ("occurred_at", "failure_time", "opened_at", "created_at"),

@@ -151,7 +151,7 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     both = [frame.select(*_INTERVAL, *flags, "file_no").cast(_INTERVAL) for frame in (reports, gained)]  # type: ignore[arg-type]
     hour = ((pl.col("at") - 1e-6) // 3600).cast(pl.Int64).alias("hour")
     told, beside = (frame.with_columns(pl.col("device").map_elements(whole_vdev, return_dtype=pl.String()), hour) for frame in both)
-    # what both print of a drive is one measurement
+    # both commands print the same measurement of a drive
     again = beside.join(told, on=["host", "device", "hour"], how="semi")
     take_back(again, landing.by_no, "rows_superseded")
     whole = pl.concat([told, beside.join(again, on=["file_no", "row_no"], how="anti")])
@@ -374,7 +374,7 @@ class _File:
                 counts = counts if len(fields) > 5 and (fields[5].isdecimal() or fields[5] == "-") else [*counts[:3], None]
                 status.leaves.append(Leaf(fields[0], row, pool, top, place, cls, counts))
 
-    # What they come to ----------------------------------------------------------------------------------------------
+    # Results ---------------------------------------------------------------------------------------------------------
 
     def _intervals(self, leaves: set[str]) -> Iterator[tuple[Any, ...]]:
         for begun, at, row, fields in self._reports:

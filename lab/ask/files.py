@@ -12,12 +12,12 @@ from tempfile import TemporaryDirectory
 
 from engine.read import Row
 from engine.warehouse import Warehouse
+from lab.archives import readable
 from lab.ask.words import compare
 from lab.build import build_lab
 from lab.bundle import MANIFEST_FILE, RUNS_FILE, manifest_text
 from lab.contract import LabError, Refused
 from lab.landing import ingest_bundle
-from lab.packed import readable
 from lab.read import published_lab
 from lab.tools import tool_of
 from lab.tools.text import Reading

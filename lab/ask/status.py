@@ -6,7 +6,7 @@ from typing import Any
 
 import duckdb
 
-from drivetail.console import block, table
+from drivetail.terminal import block, table
 from engine.read import QueryError, Row, fetch, publication_of
 from engine.warehouse import Warehouse
 from lab.generations import latest_generation

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import duckdb
 
-from drivetail.console import Columns, table
+from drivetail.terminal import Columns, table
 from engine.read import QueryError, Row, fetch
 
 NUMBERS = """

@@ -19,11 +19,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from drivetail.console import Columns, table
+from drivetail.terminal import Columns, table
 from engine.read import QueryError, Row, fetch, publication_of
 from engine.warehouse import Warehouse
 from ingest.contract.values import utc_now
-from lab.kept import folder_of, keep, tables
+from lab.runs_store import folder_of, keep, tables
 from lab.toleraid import (
     PAPER_JITTER,
     POLICIES,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import duckdb
 
-from drivetail.console import Columns, table
+from drivetail.terminal import Columns, table
 from engine.read import QueryError, Row, fetch
 from lab.ask.verdict import said
 from lab.read import experiment_of, size

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from drivetail.cli.options import Failure, format_option, os_failure, progress_of, warehouse_option
-from drivetail.console import as_json, pass_on, say, say_rows
+from drivetail.terminal import as_json, pass_on, say, say_rows
 from engine.warehouse import Warehouse
 from report.words import counted_noun
 

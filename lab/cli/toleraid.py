@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from drivetail.cli.options import INSTANT, POLICIES, format_option, warehouse_option
-from drivetail.console import say, say_rows
+from drivetail.terminal import say, say_rows
 from engine.warehouse import Warehouse
 from ingest.contract.values import DRIVE_KINDS
 from lab.cli.lab import LabGroup

@@ -29,10 +29,6 @@ FAILURES = """
 select failure, job, count(*) as runs, min(phase) as phase, count(distinct phase) as phases from lab.fct_bench_jobs
 where experiment_id = ? and failure is not null and phase in ('before', 'after') group by job, failure order by runs desc, job, failure
 """
-UNSTEADY = """
-select job, any_value(steady_criterion) as steady_criterion, count(*) as runs from lab.fct_bench_jobs
-where experiment_id = ? and not is_steady and failure is null group by job order by job
-"""
 STRESS = "select * from lab.fct_stress_runs where experiment_id = ? order by config_id, phase, run_number, file, operation, test"
 AMPLIFICATION = "select * from lab.fct_write_amplification where experiment_id = ? order by all"
 
@@ -49,7 +45,7 @@ def part(connection: duckdb.DuckDBPyConnection, experiment: Row, other: Row | No
     return {
         "template": "before_after.html.j2",
         "question": "Is it slower than it was before?",
-        "answer": _answer(cells, fetch(connection, FAILURES, [name]), fetch(connection, UNSTEADY, [name])),
+        "answer": _answer(cells, fetch(connection, FAILURES, [name])),
         "cells": cells,
         "names": NAMES | OTHERS,
         "worse": [row for row in cells if row["answer"] == "slower"],
@@ -73,7 +69,7 @@ def called(row: Row) -> str:
     return f"{row['benchmark']} {row['test']}{of}"
 
 
-def _answer(cells: Sequence[Row], failures: Sequence[Row], unsteady: Sequence[Row]) -> list[str]:
+def _answer(cells: Sequence[Row], failures: Sequence[Row]) -> list[str]:
     """Slower, not slower by more than so much, or cannot say: in a sentence, with what supports it. What forbids an answer comes first."""
     judged = [row for row in cells if row["answer"] in NAMES]
     cached = _jobs(row for row in cells if row["is_cached"])
@@ -87,9 +83,6 @@ def _answer(cells: Sequence[Row], failures: Sequence[Row], unsteady: Sequence[Ro
         said.append("Cannot say: no cell can be compared.")
     else:
         said.append("Cannot say: no cell has two results before and two after.")
-    said += [
-        f"{row['job']} was not steady in {counted_noun(row['runs'], 'run')} (steadystate={row['steady_criterion']})." for row in unsteady
-    ]
     return said
 
 

@@ -6,6 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import plotly.graph_objects as go
 
 from engine.read import QueryError, Row, fetch
@@ -31,6 +32,16 @@ FAILURES = "select file, job, failure from lab.fct_bench_jobs where experiment_i
 TAILS = """
 select *, coalesce(p99_us, max_us) as tail_us from lab.fct_log_tails where experiment_id = ? and not is_whole_run
 order by config_id, metric, direction, phase desc, run_number, job, second
+"""
+STEADINESS = """
+select criterion, is_steady, string_agg(distinct job, ', ' order by job) as jobs, count(distinct (config_id, phase, run_number)) as runs
+from lab.fct_steady_states where experiment_id = ? group by all order by is_steady, criterion
+"""
+UNKNOWN_STEADINESS = """
+select count(distinct (jobs.config_id, jobs.phase, jobs.run_number)) as runs
+from lab.fct_bench_jobs as jobs
+anti join lab.fct_steady_states as states using (experiment_id, config_id, phase, run_number)
+where jobs.experiment_id = ? and jobs.failure is null
 """
 MOST_LOGS = 6
 """Figures of tails by second; the page says where it leaves some out."""
@@ -79,6 +90,7 @@ def write_lab(warehouse: Warehouse, experiment_id: str | None = None, out: Path 
             }  # fmt: skip
         else:
             part = import_module(f"lab.pages.{KINDS[experiment['kind']]}").part(connection, experiment, other)
+        part["answer"] = [*part["answer"], *_steadiness(connection, experiment_id)]
         logs: dict[str, list[Row]] = {}
         for row in fetch(connection, TAILS, [experiment_id]):
             logs.setdefault(f"{row['config_id']}: {row['direction']}s, {row['metric']}", []).append(row)
@@ -98,6 +110,18 @@ def write_lab(warehouse: Warehouse, experiment_id: str | None = None, out: Path 
             **part,
         )
     return replace_file(out or warehouse.root / "reports" / f"lab-{experiment_id}.html", page)
+
+
+def _steadiness(connection: duckdb.DuckDBPyConnection, experiment_id: str) -> list[str]:
+    """Whether runs of fio were steady when they ended, by each criterion; and of how many it is not known."""
+    said = [
+        f"{row['jobs']}: {'' if row['is_steady'] else 'not '}steady at the end of {counted_noun(row['runs'], 'run')} ({row['criterion']})."
+        for row in fetch(connection, STEADINESS, [experiment_id])
+    ]
+    (unknown,) = fetch(connection, UNKNOWN_STEADINESS, [experiment_id])
+    if unknown["runs"]:
+        said.append(f"Whether {counted_noun(unknown['runs'], 'run')} had become steady is not known: no log of ten seconds or more.")
+    return said
 
 
 def _tails(rows: list[Row]) -> go.Figure:

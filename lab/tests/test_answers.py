@@ -321,4 +321,22 @@ def test_logs_of_fio_give_tails_by_second_and_what_a_summary_lacks(tmp_path: Pat
     )
     assert sorted((row["second"], row["n"], row["p99_us"]) for row in tails) == [(0, 1000, 100.03), (1, 1000, 900.03)]
     assert "<figcaption>c: reads, clat</figcaption>" in write_lab(warehouse, "tails", tmp_path / "t.html").read_text()
-    assert answer(warehouse, "tails").strip().startswith("Yes: fio j.read.clat_p99 of c grew by 799.8% (95%:")
+    said = answer(warehouse, "tails").strip()
+    assert said.startswith("Yes: fio j.read.clat_p99 of c grew by 799.8% (95%:")
+    assert said.endswith("Whether 10 runs had become steady is not known: no log of ten seconds or more.")
+
+
+@pytest.mark.parametrize("kind", ["before_after", "other"])
+def test_the_page_says_whether_runs_of_fio_became_steady(tmp_path: Path, kind: str) -> None:
+    """Averages of a second for a minute: one run keeps its rate, one loses a third on the way, one has no log."""
+    rates = {1: [900] * 60, 2: [900 - 5 * second for second in range(60)]}
+    files = {f"{run}_bw.1.log": "".join(f"{1000 * at}, {kb}, 0, 0\n" for at, kb in enumerate(found, 1)) for run, found in rates.items()}
+    summary = {"jobname": "j", "read": {"total_ios": 2000, "bw_bytes": 5000, "iops": 1000}}
+    files |= {f"{run}.json": json.dumps({"fio version": "fio-3.36", "jobs": [summary]}) for run in (1, 2, 3)}
+    listed = [f"{name},fio-log,c,{name[0]},before" if "log" in name else f"{name},fio,c,{name[0]},before" for name in files]
+    warehouse = Warehouse(tmp_path / "w")
+    land(warehouse, write_bundle(tmp_path / "b", files, listed, manifest("steady", kind)))
+    build_lab(warehouse)
+    said = answer(warehouse, "steady")
+    assert "1: steady at the end of 1 run (SNIA)." in said and "2: not steady at the end of 1 run (SNIA)." in said
+    assert "Whether 1 run had become steady is not known" in said

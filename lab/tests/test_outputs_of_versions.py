@@ -16,10 +16,10 @@ import pytest
 
 from engine.read import fetch, open_published
 from engine.warehouse import Warehouse
+from lab.archives import readable
 from lab.build import build_lab
 from lab.contract import UNREADABLE, Refused
 from lab.landing import ingest_bundle
-from lab.packed import readable
 from lab.tests.bundles import BENCH, MANIFEST, lab, write_bundle
 from lab.tests.test_any_output import SPARK
 from lab.tests.test_readers import read, written

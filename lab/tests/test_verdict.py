@@ -88,7 +88,7 @@ def before_after(count: int, runs: int, loss: float, rng: random.Random) -> list
     before, after = (results(rng, runs, *jobs_of(count), phase=phase) for phase in ("before", "after"))
     kinds = f"select distinct 'e' || range as experiment_id, 'before_after' as kind, {runs} as expected_runs from range({EXPERIMENTS})"
     found = computed("fct_phase_cells", step_lab__measures=measures(before, lost(after, loss, "j0")), dim_experiments=kinds)
-    return [page_of_phases(sorted(rows_, key=lambda row: -row["loss_percent"]), [], [])[0] for rows_ in found.values()]
+    return [page_of_phases(sorted(rows_, key=lambda row: -row["loss_percent"]), [])[0] for rows_ in found.values()]
 
 
 def compared(configs: list[tuple[str, int | None]], given: list[dict[str, Any]], which: str) -> dict[str, list[dict[str, Any]]]:

@@ -37,7 +37,7 @@ effects as (
         *,
         least(pool_numerator, pool_denominator - pool_numerator) as events,
         cast(pool_denominator as double) / pool_cluster_count as alike_effect,
-        -- of hits - share * total, squared and multiplied out: whole numbers until they are all summed, so that the order of the rows leaves
+        -- squares of hits - share * total, multiplied out: whole numbers until they are all summed, so that the order of the rows leaves
         -- no trace. They hold while the hours of one RAID group times those of all, cubed, stay below 10^38: 30 billion drive-hours
         cast(
             {{ denominator }} * {{ denominator }} * pool_hits_squared - 2 * {{ numerator }} * {{ denominator }} * pool_hits_by_total

@@ -65,7 +65,7 @@ CAUSES = {
 }
 UNJUDGED = {
     "behind a RAID controller": "not visible: the kernel sees the logical drive of a RAID controller, not the drives behind it",
-    "silent": "heard no more of",
+    "silent": "stopped reporting",
     "kind unknown": "of unknown kind, compared with each other (ingest lsblk or smartctl of the host, or give --kind)",
     "RAID group too small": "compared with nobody, because the RAID group is too small",
     "no RAID group": "compared with nobody, because no source names a RAID group",
@@ -302,12 +302,12 @@ class Incident:
 
 
 def incidents(actions: list[Row]) -> tuple[list[Incident], list[Incident]]:
-    """The incidents of the list of actions, in its order: those of which a drive needs somebody, and the others."""
+    """The incidents of the list of actions, in its order: first those with a drive that needs attention."""
     found: dict[str, Incident] = {}
     for row in actions:
         name = row["incident_id"]
         found.setdefault(name or f"drive {row['drive_id']}", Incident(name, [])).drives.append(row)
-    # of an incident that is not listed whole one drive is left
+    # keep one drive of an incident that is not listed whole
     whole = [Incident(one.name if len(one.drives) > 1 else None, one.drives) for one in found.values()]
     due = [one for one in whole if any(row["needs_person"] for row in one.drives)]
     return due, [one for one in whole if one not in due]

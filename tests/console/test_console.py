@@ -65,7 +65,7 @@ def test_a_page_is_shown_with_a_policy_against_foreign_scripts(client: httpx.Cli
 def test_the_fleet_shows_whom_the_marts_name(console: Served, client: httpx.Client):
     page = client.get("/").text
     count = value(console.warehouse, "select count(*) from marts.drive_actions where needs_person")
-    assert f"{count} drives need somebody." in page
+    assert f"{count} drives need attention." in page
 
 
 SQUARE = re.compile(r'<a class="([\w-]+)" href="/drive\?id=([^"]+)" title="([^"]+)"')

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from datetime import datetime
+from inspect import signature
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from drivetail.cli import main
 from drivetail.service.hour import steps
 from drivetail.service.settings import load_settings, write_settings
 from engine.warehouse import Warehouse
-from ingest.sources import SOURCES, module_of
+from ingest.sources import SOURCES, Asker, Reader, asker_of, reader_of
 from tests.drivetail.conftest import Published, drivetail
 from workbench.man import page
 
@@ -51,9 +52,12 @@ def test_every_command_with_a_table_prints_json(published: Published, settled: W
 
 @pytest.mark.parametrize("source", SOURCES)
 def test_a_source_has_its_functions_and_a_line_of_help(source: str):
-    module = module_of(source)
-    assert module.EXPECTED and callable(module.recognise) and callable(getattr(module, "land", None) or module.batches)
-    assert hasattr(module, "fetch") == (SOURCES[source].asked_options is not None)
+    module = reader_of(source)
+    assert module.EXPECTED and callable(module.recognise)
+    for protocol in (Asker, Reader) if asker_of(source) else (Reader,):
+        for name in vars(protocol).keys() & {"land", "fetch", "forget"}:
+            asked = list(signature(getattr(protocol, name)).parameters)[1:]
+            assert list(signature(getattr(module, name)).parameters) == asked
     help_text = main.commands["ingest"].epilog
     assert help_text and SOURCES[source].help in help_text
 

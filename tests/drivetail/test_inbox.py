@@ -15,7 +15,7 @@ import pytest
 
 import ingest.raw.arrivals
 from drivetail.ask.status import collect_status
-from drivetail.feeds.entries import AHEAD, DONE, FAILED, NEW, SETTLING, arrived, deal, hours_of_name, list_entries
+from drivetail.feeds.entries import AHEAD, DONE, FAILED, NEW, SETTLING, arrived, hours_of_name, list_entries, partition
 from drivetail.feeds.inbox import land_each
 from drivetail.feeds.outcomes import BEGUN, HELD, HINDERED, LANDED, NOT_LANDED, NOTHING_NEW, REFUSED, Outcome, register
 from drivetail.service import SettingsError
@@ -129,9 +129,9 @@ def test_parts_are_few_and_neighbours_stay_together(site):
     for number in range(9):
         put(site[2] / f"{number}.csv")
     entries = list_entries(site[0], site[1], now=NOW)
-    assert [[entry.name[0] for entry in part] for part in deal(entries, 4)] == [["0", "1", "2"], ["3", "4", "5"], ["6", "7", "8"]]
-    assert [len(part) for part in deal(entries[:3], 4)] == [1, 1, 1]
-    assert deal([], 4) == []
+    assert [[entry.name[0] for entry in part] for part in partition(entries, 4)] == [["0", "1", "2"], ["3", "4", "5"], ["6", "7", "8"]]
+    assert [len(part) for part in partition(entries[:3], 4)] == [1, 1, 1]
+    assert partition([], 4) == []
 
 
 def land_all(site, monkeypatch: pytest.MonkeyPatch, faults: dict[str, BaseException]) -> Iterator[Outcome]:

@@ -15,10 +15,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from drivetail.ask.candidates import list_candidates
 from drivetail.ask.status import Status, collect_status
-from drivetail.console import pass_on
 from drivetail.tell import metrics
 from drivetail.tell.alerts import open_alerts
 from drivetail.tell.metrics import metrics_text, write_metrics
+from drivetail.terminal import pass_on
 from engine.read import QueryError
 from engine.warehouse import Warehouse
 from tests.drivetail.conftest import HOURS, LAST, Published, drivetail

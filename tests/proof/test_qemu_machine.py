@@ -56,16 +56,17 @@ for module in /*.ko; do /busybox insmod $module || true; done
 /busybox mount -t 9p -o trans=virtio,version=9p2000.L,ro,cache=loose usr /usr
 /busybox mount -t 9p -o trans=virtio,version=9p2000.L out /out
 # letters go by who answers first: let the drives come once more, port by port
-until [ "$(ls -d /sys/block/sd? | wc -l)" = 6 ]; do sleep 1; done
+read -r count < /out/count
+until [ "$(ls -d /sys/block/sd? | wc -l)" = "$count" ]; do sleep 1; done
 for drive in /sys/block/sd?; do echo 1 > $drive/device/delete; done
-for port in 0 1 2 3 4 5; do
+for port in $(/busybox seq 0 $((count - 1))); do
     echo "- - -" > /sys/class/scsi_host/host$port/scan
     until [ "$(ls -d /sys/block/sd? | wc -l)" -gt $port ]; do sleep 1; done
 done
 # it is udev that asks a drive for its serial number
 /usr/lib/systemd/systemd-udevd --daemon
 udevadm trigger --action=add --subsystem-match=block
-until [ "$(lsblk -dno SERIAL | grep -c .)" = 6 ]; do sleep 1; done
+until [ "$(lsblk -dno SERIAL | grep -c .)" = "$count" ]; do sleep 1; done
 look() {
     at=$(date +%s)
     (echo TS $at; cat /proc/diskstats) >> /out/diskstats
@@ -164,14 +165,16 @@ def run_machine(out: Path, initramfs: Path, images: Path, serials: list[str], st
     out.mkdir(parents=True)
     images.mkdir(exist_ok=True)
     (out / "steps").write_text(steps)
-    drives: list[str] = []
+    (out / "count").write_text(f"{len(serials)}\n")
+    # six ports each, before the machine's own
+    drives = ["-device", "ahci,id=a0,addr=8", "-device", "ahci,id=a1,addr=9"]
     for port, serial in enumerate(serials):
         image = images / serial
         image.touch()
         os.truncate(image, 64 << 20)
         throttle = ",throttling.iops-total=25" if serial == SLOWED else ""
         drives += ["-drive", f"if=none,id={serial},format=raw,file={image}{throttle}"]
-        drives += ["-device", f"ide-hd,bus=ide.{port},drive={serial},serial={serial}"]
+        drives += ["-device", f"ide-hd,bus=a{port // 6}.{port % 6},drive={serial},serial={serial}"]
     shared = "security_model=none,multidevs=remap"
     done = subprocess.run(
         [QEMU, "-machine", "q35", "-accel", "tcg", "-m", "512M", "-nodefaults", "-no-reboot", "-nographic", "-serial", "stdio",
@@ -185,6 +188,7 @@ def run_machine(out: Path, initramfs: Path, images: Path, serials: list[str], st
     # INIT ends there only if all before went well
     assert "Power down" in done.stdout, done.stdout
     # no source of what hosts deliver
+    (out / "count").unlink()
     (out / "membership.prom").rename(images.with_suffix(".prom"))
 
 
@@ -195,6 +199,8 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     initramfs = first_files(folder)
     for host, name in SERIALS.items():
         run_machine(folder / "hosts" / host, initramfs, folder / host, [f"{name}{number:04}" for number in range(6)], CREATE)
+    # what is done to the first machine changes its drives
+    shutil.copytree(folder / "held", folder / "held.kept")
     return folder / "hosts"
 
 
@@ -268,3 +274,21 @@ def test_printed_commands_confirm_and_replace_the_drive(hosts: Path, tmp_path: P
     assert (decision["drive_id"], decision["state"], decision["successor_drive_id"]) == (SLOWED, "replaced", "NEW0003")
     # the new one is told from the old by its number, not by its place
     assert "Probe of" not in say("explain", "held/sdd") and "Probe of" in say("explain", SLOWED)
+
+
+def test_printed_commands_replace_the_drive_by_a_free_one(hosts: Path, tmp_path: Path) -> None:
+    """The seventh drive takes its place while all six are there; without a word of anybody the swap is seen."""
+    warehouse, serials = tmp_path / "warehouse", [*(f"SER{number:04}" for number in range(6)), "NEW0006"]
+    images = Path(shutil.copytree(hosts.parent / "held.kept", tmp_path / "images"))
+    take_in(hosts, warehouse)
+    ticket = drivetail("decide", SLOWED, "replace", "--ticket-text", "--warehouse", warehouse).stdout
+    with_free = next(line for line in ticket.splitlines() if "With a free drive" in line)
+    commands = [command.replace("NEW", "sdg") for command in re.findall("`(mdadm [^`]+)`", with_free)]
+    assert [command.split()[2] for command in commands] == ["--add", "--replace", "/dev/md0", "--remove"]
+    # its check is that nothing is rebuilt: the machine was switched off amid writes; --wait fails where there is nothing to wait for
+    done = "\n".join(f"{command} || true" if "--wait" in command else command for command in [commands[2], *commands])
+    run_machine(tmp_path / "hosts" / "held", hosts.parent / "initramfs", images, serials, f"{CONFIRM}{done}\nlist\nwork\n", hours=1)
+    take_in(tmp_path / "hosts", warehouse)
+    with duckdb.connect(str(warehouse / "warehouse.duckdb"), read_only=True) as connection:
+        swaps = connection.execute("select drive_id, successor_drive_id from marts.fct_drive_replacements").fetchall()
+    assert swaps == [(SLOWED, "NEW0006")]

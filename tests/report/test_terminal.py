@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 import drivetail.ask.sql
 from drivetail.cli import main
-from drivetail.console import render
+from drivetail.terminal import render
 from engine.warehouse import Warehouse
 
 pytestmark = pytest.mark.xdist_group("report")

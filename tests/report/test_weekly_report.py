@@ -369,7 +369,7 @@ def test_a_fleet_that_never_was_slow(uneventful_report: Path):
         "Every drive-hour of a data drive that came could be measured.",
         "No drive was slow this week, so none cost anything.",
         "No RAID group had a tail hour this week.",
-        "No drive needs anybody this week.",
+        "No drive needs attention this week.",
         "No drive was unplugged this week.",
         "No drive is chronic",
         "drives of unknown kind",

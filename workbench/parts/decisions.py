@@ -6,11 +6,10 @@ waits for slow drives is avoided when all of them were replaced. Rules and measu
 
 from __future__ import annotations
 
-import random
 import statistics
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import timedelta
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -22,83 +21,32 @@ from engine.build import build
 from engine.read import fetch, open_published
 from engine.warehouse import Warehouse
 from ingest import ingest
-from simulate import simulate
-from simulate.fleet import DEFAULT_START
+from simulate.benchmark import (
+    FIRST,
+    LABELS,
+    ONSET_DAYS,
+    SEEDS,
+    STORIES,
+    SWAP_TAIL_HOURS,
+    THIN_HOURS,
+    WEEKS,
+    Planted,
+    describe,
+    make_fleet,
+    score,
+)
 from workbench.commit import ROOT
 from workbench.parts import Bound, Section, Setting
 
-SEEDS = (505, 606, 707, 808)
-DISK_GROUPS, SSD_GROUPS, WEEKS = 54, 10, 12
 FIRST_WEEK, LAST_JUDGED_WEEK = 3, WEEKS - 4
 """The first delivery ends with this week; verdicts up to the other have 28 days after them."""
-FIRST = datetime(DEFAULT_START.year, DEFAULT_START.month, DEFAULT_START.day)
-HEALED_DAY, ONSET_DAYS = 59, (17, 35)
-COST_TAIL_HOURS = 9.0
-"""A swap, about as the models price it."""
-THIN_HOURS = (8, 9, 10)
-"""Hours of the day that a thin group reports."""
 TABLE = ROOT / "docs" / "results" / "decisions.csv"
 Row = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Story:
-    """Slowness of `drives` of a group: in hours that `is_slow(hours since onset, length)` names, latency is `factor` times as long."""
-
-    count: int
-    words: str
-    factor: float
-    is_slow: Callable[[int, int], bool]
-    drives: int = 1
-    pays: bool = True
-    is_early: bool = False
-    """From the first day on."""
-    loads: tuple[float, float] | None = None
-    """Its share of its peers' I/Os is 10 to a power between these."""
-
-
-def _always(hour: int, _: int) -> bool:
-    return True
-
-
-def _bursts(hour: int, _: int) -> bool:
-    return hour % 31 < 6
-
-
-STORIES = {
-    "steady": Story(5, "2.7x, all hours", 2.7, _always),
-    "bursty": Story(5, "4.5x, 6 hours of 31", 4.5, _bursts),
-    "rare": Story(4, "4x, 2 hours of 96", 4.0, lambda hour, _: hour % 96 < 2),
-    "mild 1.75x": Story(2, "1.75x, all hours", 1.75, _always, pays=False),
-    "mild 1.45x": Story(2, "1.45x from the first day", 1.45, _always, pays=False, is_early=True),
-    "one-off": Story(5, "3.2x for 24 to 60 hours, once", 3.2, lambda hour, length: hour < length, pays=False),
-    "healed": Story(2, f"as bursty, cured on day {HEALED_DAY}", 4.5, _bursts),
-    "path": Story(3, "3x, three drives in the same 6 hours of 40", 3.0, lambda hour, _: hour % 40 < 6, drives=3, pays=False),
-    "pair": Story(2, "2.7x, all hours, two drives of a group", 2.7, _always, drives=2),
-    "thin": Story(2, "2.7x, all hours, three hours of telemetry a day", 2.7, _always),
-    "idle": Story(
-        5,
-        "healthy, 6x from the first day, a millionth to a fiftieth of its peers' I/Os",
-        6.0,
-        _always,
-        pays=False,
-        is_early=True,
-        loads=(-6, -1.7),
-    ),
-    "light": Story(4, "3x, all hours, a thirtieth to three times its peers' I/Os", 3.0, _always, loads=(-1.5, 0.5)),
-}
 FLOORS = (0, 10, 100, 1_000, 10_000)
 SHARES = (0.0, 0.002, 0.02, 0.04, 0.1, 0.3)
 """I/Os an hour, and shares of the median I/Os, from which an hour may be evidence: what each would find."""
-
-
-@dataclass(frozen=True)
-class Planted:
-    """A drive with a story; onset in hours since the beginning of the fleet."""
-
-    drive_id: str
-    story: str
-    onset: int
 
 
 @dataclass(frozen=True)
@@ -109,60 +57,6 @@ class Verdict:
     day: int
     drive_id: str
     verdict: str
-
-
-def plant(folder: Path, seed: int, days: int) -> list[Planted]:
-    """Edit a simulated bundle so that some of its drives live a story."""
-    files = sorted(folder.glob("drive_hours-*.parquet"))
-    draw = random.Random(seed)
-    there = [set(pl.read_parquet(files[at], columns=["drive_id"])["drive_id"]) for at in (ONSET_DAYS[0] - 1, days // 2, days - 1)]
-    roles = pl.read_parquet(folder / "drives.parquet").filter(pl.col("role") == "data", pl.col("valid_to").is_null())
-    ailing = set(pl.read_parquet(folder / "truth" / "truth_episodes.parquet")["drive_id"])
-    groups = {
-        group: sorted(set(rows["drive_id"]) & set.intersection(*there) - ailing)
-        for (group,), rows in sorted(roles.group_by("raid_group_id"))
-    }
-    # the widest come first: three slow drives of few would be half of their peers
-    usable = sorted(
-        (group for group, drives in groups.items() if len(drives) > 2), key=lambda group: (len(groups[group]) > 8, draw.random())
-    )
-    planted: list[Planted] = []
-    thin: list[str] = []
-    slow: list[Row] = []
-    for name, story in sorted(STORIES.items(), key=lambda item: -item[1].drives):
-        for _ in range(story.count):
-            group = usable.pop()
-            onset = 0 if story.is_early else draw.randint(*(24 * day for day in ONSET_DAYS))
-            length = draw.randint(24, 60)
-            until = HEALED_DAY * 24 if name == "healed" else days * 24
-            hours = [hour for hour in range(onset, until) if story.is_slow(hour - onset, length)]
-            thin += [group] if name == "thin" else []
-            for drive in draw.sample(groups[group], story.drives):
-                planted.append(Planted(drive, name, onset))
-                load = 10 ** draw.uniform(*story.loads) if story.loads else 1.0
-                lived = {"drive_id": drive, "factor": story.factor, "load": load}
-                slow += [{**lived, "hour_utc": FIRST + timedelta(hours=hour)} for hour in hours]
-    factors = pl.DataFrame(slow, schema_overrides={"hour_utc": pl.Datetime("us")})
-    for path in files:
-        rows = pl.read_parquet(path).join(factors, on=["drive_id", "hour_utc"], how="left")
-        by = pl.col("factor").fill_null(1.0)
-        share = pl.col("load").fill_null(1.0)
-        counts = [
-            pl.when(pl.col(name) > 0).then((pl.col(name) * share).ceil()).otherwise(name).cast(pl.Int64).alias(name)
-            for name in ("read_ios", "write_ios", "read_blocks", "write_blocks")
-        ]
-        rows = rows.with_columns(pl.col("read_latency_us") * by, pl.col("write_latency_us") * by, *counts).drop("factor", "load")
-        rows.filter(~pl.col("raid_group_id").is_in(thin) | pl.col("hour_utc").dt.hour().is_in(THIN_HOURS)).write_parquet(path)
-    cured = FIRST + timedelta(days=HEALED_DAY)
-    replugs = [
-        {"occurred_at": cured + timedelta(hours=hours), "drive_id": drive.drive_id, "event_type": event}
-        for drive in planted if drive.story == "healed" for hours, event in ((0, "unplug"), (2, "replug"))
-    ]  # fmt: skip
-    events = pl.read_parquet(folder / "drive_events.parquet")
-    pl.concat([events, pl.DataFrame(replugs, schema_overrides={"occurred_at": pl.Datetime("us")})], how="diagonal").write_parquet(
-        folder / "drive_events.parquet"
-    )
-    return planted
 
 
 def delivered(folder: Path, warehouse: Warehouse, seed: int, days: Iterable[int]) -> list[Verdict]:
@@ -187,16 +81,6 @@ def delivered(folder: Path, warehouse: Warehouse, seed: int, days: Iterable[int]
         found += [Verdict(seed, day, row["drive_id"], row["verdict"]) for row in listed]
         before = day
     return found
-
-
-def labelled(folder: Path, warehouse: Warehouse, planted: list[Planted]) -> None:
-    """Label every drive: monitors are computed and scored where drives have labels."""
-    slow = {drive.drive_id for drive in planted if drive.story != "idle"}
-    drives = pl.read_parquet(folder / "drives.parquet")["drive_id"].unique().sort()
-    (folder / "labels").mkdir()
-    verdicts = pl.when(drives.is_in(list(slow))).then(pl.lit("slow")).otherwise(pl.lit("healthy"))
-    pl.DataFrame({"drive_id": drives}).with_columns(verdicts.alias("verdict")).write_csv(folder / "labels" / "labels.csv")
-    ingest("labels", [folder / "labels"], warehouse.root)
 
 
 def raised_by(connection: duckdb.DuckDBPyConnection, floor: int, share: float) -> set[str]:
@@ -320,7 +204,7 @@ class Future:
                     often[drive] = often.get(drive, 0.0) + weight
             first = sorted(often, key=lambda drive: (-often[drive], drive))[:6]
             sets = [set(some) for count in range(1, 4) for some in combinations(first, count)]
-            worth = [(sum(weight for drives, weight in hours if drives <= some) - COST_TAIL_HOURS * len(some), some) for some in sets]
+            worth = [(sum(weight for drives, weight in hours if drives <= some) - SWAP_TAIL_HOURS * len(some), some) for some in sets]
             best |= max(worth, key=lambda each: each[0], default=(0.0, set()))[1] if worth and max(w for w, _ in worth) > 0 else set()
         return best
 
@@ -333,7 +217,7 @@ def judged(seed: int, future: Future, verdicts: list[Verdict]) -> list[Row]:
         for rule, picked in {"`replace`": said, **future.naive(week), "oracle": future.oracle(week)}.items():
             shares = future.shares(picked, week)
             pays = {drive for drive, of in future.stories.items() if STORIES[of.story].pays}
-            unpaid = {drive for drive, share in shares.items() if share <= COST_TAIL_HOURS} - pays
+            unpaid = {drive for drive, share in shares.items() if share <= SWAP_TAIL_HOURS} - pays
             stories = [future.stories[drive].story if drive in future.stories else "natural" for drive in picked]
             rows.append(
                 {
@@ -341,8 +225,8 @@ def judged(seed: int, future: Future, verdicts: list[Verdict]) -> list[Row]:
                     "week": week,
                     "rule": rule,
                     "picked": len(picked),
-                    "paid": sum(share > COST_TAIL_HOURS for share in shares.values()),
-                    "net_tail_hours": round(sum(shares.values()) - COST_TAIL_HOURS * len(picked), 1),
+                    "paid": sum(share > SWAP_TAIL_HOURS for share in shares.values()),
+                    "net_tail_hours": round(sum(shares.values()) - SWAP_TAIL_HOURS * len(picked), 1),
                     "one_off": stories.count("one-off"),
                     "path": stories.count("path"),
                     "ailing": len(unpaid & future.ailing),
@@ -413,42 +297,32 @@ def evidence_lines(futures: dict[int, Future]) -> list[str]:
     return lines
 
 
-def detectors_section(futures: dict[int, Future]) -> Section:
+def detectors_section(out: Path, futures: dict[int, Future], weeks: int) -> Section:
     """Planted drives that each detector and the alerts found, and how soon; healthy drives that they flagged."""
-    kinds = {"slow": [name for name in STORIES if name != "idle"], "idle": ["idle"]}
-    weeks = sum(len(future.healthy) for future in futures.values()) * WEEKS / 1000
+    found = [
+        {"fleet": f"fleet-{seed}", "tool": row["detector"], "drive_id": row["drive_id"], "found_at": day + timedelta(days=1)}
+        for seed, future in futures.items()
+        for row in future.flagged
+        for day in row["days"]
+    ]
+    pl.DataFrame(found).write_csv(out / "found.csv")
+    describe(out, list(futures), weeks)
     lines = [
-        f"The same {len(futures)} fleets. Found: at the end of the day of its onset or later; alerts are raised within the day, and counted at its end,"
-        " too. False: drives without a story, not ailing by nature, and weeks in which they are found.",
+        f"The same {len(futures)} fleets, scored as [any tool can be](../benchmark.md). A detector finds a drive at the end of the day; so are alerts counted.",
         "",
-        "| detector | slow drives found | healthy idle ones | hours to the first, least-median-greatest | false, per 1,000 healthy drives and week |",
+        "| detector | slow drives found | hours to the first, least-median-greatest | false, per 1,000 healthy drives and week | net tail hours |",
         "|---|--:|--:|--:|--:|",
     ]
-    for detector in sorted({row["detector"] for future in futures.values() for row in future.flagged}):
-        found = {
-            (seed, row["drive_id"]): row["days"]
-            for seed, future in futures.items()
-            for row in future.flagged
-            if row["detector"] == detector
-        }
-        cells, waits = [], []
-        for names in kinds.values():
-            drives = [(seed, drive) for seed, future in futures.items() for drive in future.stories.values() if drive.story in names]
-            first = {
-                (seed, drive.drive_id): min(days) - drive.onset
-                for seed, drive in drives
-                if (days := [_hours_at_end(day) for day in found.get((seed, drive.drive_id), ()) if _hours_at_end(day) > drive.onset])
-            }
-            cells.append(f"{len(first)} of {len(drives)}")
-            waits += [] if names == ["idle"] else list(first.values())
-        false = {(key, day.isocalendar()[:2]) for key, days in found.items() if key[1] in futures[key[0]].healthy for day in days}
-        lines.append(f"| {detector} | {' | '.join(cells)} | {middle_of(waits)} | {len(false) / weeks:.1f} |")
+    for row in score(out, out / "found.csv"):
+        waits = (
+            "never"
+            if row["median_hours"] is None
+            else "-".join(f"{row[name]:.0f}" for name in ("least_hours", "median_hours", "greatest_hours"))
+        )
+        lines.append(
+            f"| {row['tool']} | {row['found_count']} of {row['slow_count']} | {waits} | {row['false_per_1000']:.1f} | {row['net_tail_hours']:,.0f} |"
+        )
     return Section("Detectors on the fleets of decisions", lines)
-
-
-def _hours_at_end(day: date) -> float:
-    """Hours from the beginning of the fleet to the end of a day."""
-    return (day - FIRST.date()).days * 24 + 24
 
 
 def flips(futures: dict[int, Future], verdicts: list[Verdict]) -> int:
@@ -469,21 +343,22 @@ def flips(futures: dict[int, Future], verdicts: list[Verdict]) -> int:
 def bench_decisions(setting: Setting) -> list[Section]:
     """Whether a person can sign the list."""
     seeds, weeks = (SEEDS[:1], FIRST_WEEK + 2) if setting.small else (SEEDS, WEEKS)
+    out = setting.work / "decisions"
     futures: dict[int, Future] = {}
     verdicts: list[Verdict] = []
     rows: list[Row] = []
     for seed in seeds:
-        folder = setting.work / f"decisions-{seed}"
-        simulate(folder / "bundle", disk_groups=DISK_GROUPS, ssd_groups=SSD_GROUPS, days=7 * WEEKS + 7, seed=seed)
-        planted = plant(folder / "bundle", seed, 7 * WEEKS)
-        warehouse = Warehouse(folder / "warehouse")
+        bundle = out / f"fleet-{seed}"
+        planted = make_fleet(bundle, seed)
+        warehouse = Warehouse(out / f"warehouse-{seed}")
         # Thursdays too while drives begin: a list may say `replace` before Monday
         days = sorted({*range(7 * FIRST_WEEK, 7 * weeks + 1, 7), *range(7 * FIRST_WEEK + 3, 7 * min(weeks, 7), 7)})
-        labelled(folder / "bundle", warehouse, planted)
-        verdicts += delivered(folder / "bundle", warehouse, seed, days)
-        futures[seed] = Future(warehouse, planted, folder / "bundle")
+        # monitors are computed where drives have labels
+        ingest("labels", [bundle / LABELS], warehouse.root)
+        verdicts += delivered(bundle, warehouse, seed, days)
+        futures[seed] = Future(warehouse, planted, bundle)
         rows += judged(seed, futures[seed], [entry for entry in verdicts if entry.seed == seed]) if weeks == WEEKS else []
-    return [section(futures, verdicts, rows), detectors_section(futures)]
+    return [section(futures, verdicts, rows), detectors_section(out, futures, weeks)]
 
 
 def section(futures: dict[int, Future], verdicts: list[Verdict], rows: list[Row]) -> Section:
@@ -497,7 +372,7 @@ def section(futures: dict[int, Future], verdicts: list[Verdict], rows: list[Row]
     drive_weeks = sum(row["drives"] for row in mine)
     lines = [
         f"{len(futures)} fleets of {min(f.drive_count for f in futures.values())} to {max(f.drive_count for f in futures.values())} drives (seeds"
-        f" {', '.join(map(str, futures))}), {WEEKS} weeks, delivered week by week. A swap counts as {COST_TAIL_HOURS:g} tail hours.",
+        f" {', '.join(map(str, futures))}), {WEEKS} weeks, delivered week by week. A swap counts as {SWAP_TAIL_HOURS:g} tail hours.",
         "",
         *story_lines(futures, verdicts),
         *evidence_lines(futures),

@@ -10,7 +10,7 @@ from drivetail.ask.explain.question import known_drive
 from drivetail.ask.explain.records import EVENT_COLUMNS, PERIOD_COLUMNS, drive_events, intervals_table, inventory_periods
 from drivetail.ask.explain.text import num, when
 from drivetail.ask.probes import newest_probes
-from drivetail.console import Columns, block, table, table_with_files
+from drivetail.terminal import Columns, block, table, table_with_files
 from engine.read import Row, fetch, publication_of
 from engine.warehouse import Warehouse
 from report.words import named_drive

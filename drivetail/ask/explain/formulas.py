@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from drivetail.ask.explain.drive_hour import DriveHour, is_covered
 from drivetail.ask.explain.text import num
-from drivetail.console import block
+from drivetail.terminal import block
 from engine.read import fetch
 
 DEFAULT_BLOCK = "select value from marts.thresholds where name = 'default_block_bytes'"

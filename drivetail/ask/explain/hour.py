@@ -14,7 +14,7 @@ from drivetail.ask.explain.question import known_drive, parse_hour
 from drivetail.ask.explain.raw_records import raw_block
 from drivetail.ask.explain.records import HOUR, intervals_table, nearby_events_block, shifted
 from drivetail.ask.explain.text import num, when
-from drivetail.console import block
+from drivetail.terminal import block
 from engine.read import fetch, publication_of, stored_files
 from engine.warehouse import Warehouse
 
@@ -46,7 +46,7 @@ def hour_text(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, drive
     """The same of a publication that is open."""
     at, notes = parse_hour(hour)
     drive = known_drive(connection, drive)["drive_id"]
-    # of a pruned row nothing is left, or drive, hour and slowdown alone
+    # a pruned row is gone, or keeps drive, hour and slowdown alone
     measured = fetch(connection, MEASURED, [drive, at])
     if measured:
         this = DriveHour(connection, warehouse, measured[0])

@@ -8,7 +8,7 @@ import duckdb
 
 from drivetail.ask.explain.records import PERIOD_COLUMNS, inventory_periods, nearby_events_block
 from drivetail.ask.explain.text import num, when
-from drivetail.console import block, table_with_files
+from drivetail.terminal import block, table_with_files
 from engine.read import Row, fetch
 from engine.warehouse import Warehouse
 from ingest.raw.store import deliveries_but, list_folders

@@ -5,7 +5,7 @@ from __future__ import annotations
 from drivetail.ask.explain.drive_hour import DriveHour
 from drivetail.ask.explain.records import PERIOD_COLUMNS, inventory_periods
 from drivetail.ask.explain.text import num
-from drivetail.console import Columns, block, table_with_files
+from drivetail.terminal import Columns, block, table_with_files
 from engine.read import Row
 
 COLUMNS: Columns = {
@@ -48,7 +48,7 @@ def place_block(hour: DriveHour) -> str:
 
 
 def peers_block(hour: DriveHour) -> str:
-    """Who was there, who is in the median, and the median."""
+    """Peers of the hour, those in the median, and the median."""
     rows = [
         {**row, "drive": ("> " if row["drive_id"] == hour.drive else "  ") + row["drive_id"], "in_median": _in_median(row)}
         for row in hour.drives

@@ -37,7 +37,7 @@ def known_drive(connection: duckdb.DuckDBPyConnection, drive: str, otherwise: st
         """,
         {"host": host, "name": name},
     )
-    # of those that were there one after the other the last
+    # several drives in turn: take the last
     if placed and (len(placed) == 1 or placed[0]["last_hour_utc"] != placed[1]["last_hour_utc"]):
         return placed[0]
     if placed:

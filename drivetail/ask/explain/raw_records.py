@@ -8,7 +8,7 @@ from typing import Any
 
 from drivetail.ask.explain.drive_hour import DriveHour, is_covered
 from drivetail.ask.explain.text import exact, when
-from drivetail.console import block, render
+from drivetail.terminal import block, render
 from engine.read import Row
 
 # by what the rows of the file are, where they are no drive-hours

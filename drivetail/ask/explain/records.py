@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import duckdb
 
 from drivetail.ask.explain.text import num, when
-from drivetail.console import Columns, block, table, table_with_files
+from drivetail.terminal import Columns, block, table, table_with_files
 from engine.read import Row, fetch
 from engine.thresholds import variables
 from ingest.sources import SELF_NAMED_SOURCES

@@ -155,7 +155,7 @@ def collect_turned_away(status: Status, raw: duckdb.DuckDBPyConnection, entries:
         """,
     )
     status.rejected = {"count": sum(row["count"] for row in reasons), "reasons": reasons}
-    # what lies in its place may have come under another name before, so that no file of it has landed
+    # the entry in its place may have landed before under another name, so that none of its files is new
     well = [(entry["path"], entry["at"]) for entry in entries if entry["outcome"] in WELL]
     raw.execute(
         "create temp table well_entries as select unnest($1::varchar[]) as path, unnest($2::timestamptz[]) at time zone 'UTC' as began_at",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from drivetail.console import Columns
+from drivetail.terminal import Columns
 from engine.read import Row
 from ingest.reading.devices import HIDDEN_PATH, WHOLE_DRIVE
 from report.words import counted_noun, duration, human

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from drivetail.ask.status.content import HOUR, Status
 from drivetail.ask.status.listings import HOURS, LISTINGS, SHOWN, SPAN
-from drivetail.console import Columns, block, table, table_with_files
+from drivetail.terminal import Columns, block, table, table_with_files
 from engine.read import Row
 from ingest.reading.text import in_sight
 from report.words import counted_noun, duration, human, to_minute

@@ -3,9 +3,7 @@ select
     listings.experiment_id, listings.config_id, listings.phase, listings.run_number, listings.file,
     jobs.job,
     max(jobs.error) as error,
-    max(jobs.failure) as failure,
-    bool_and(jobs.is_steady) as is_steady,
-    max(jobs.steady_criterion) as steady_criterion
+    max(jobs.failure) as failure
 from {{ source('lab', 'bench_jobs') }} as jobs
 inner join {{ ref('step_lab__listings') }} as listings using (experiment_id, delivery_seq, listing)
 group by listings.experiment_id, listings.config_id, listings.phase, listings.run_number, listings.file, jobs.job

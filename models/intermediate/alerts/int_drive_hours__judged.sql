@@ -5,7 +5,7 @@ select
     slow.rate_imbalance, slow.size_imbalance
 from {{ ref('int_drive_hours__evidence') }} as slow
 where slow.drive_id not in (select drive_id from {{ ref('int_drives') }} where is_logical)
-    -- who works on a drive knows that it is slow
+    -- ignore slow hours during maintenance
     and not exists (
         select 1
         from {{ ref('int_drive_events__identified') }} as events

@@ -1,5 +1,5 @@
 {{ config(meta={'made': 'each_build'}) }}
-{%- set looks = 4 %}{#- what a drive shares only with drives that are left out does not count, so the others are looked at again, this many times in all -#}
+{%- set looks = 4 %}{#- hours shared only with drives that are left out do not count, so the others are tried again: rounds in all -#}
 -- Incidents of the last four weeks: drives of one place, each of which shared most of its slow hours with others of them. Grain: drive_id.
 with slow_counts as (
     select slow.drive_id, count(*) as slow_hours

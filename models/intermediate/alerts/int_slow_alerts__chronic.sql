@@ -7,7 +7,7 @@ with turns as (
         days.is_chronic and not coalesce(lag(days.is_chronic) over (partition by days.drive_id order by days.day_utc), false) as is_turn
     from {{ ref('int_drive_days__chronic') }} as days
     left join {{ ref('int_drives__standing') }} as standing on days.drive_id = standing.drive_id
-    -- what is usual for a RAID group that has just begun to report is not known, nor is a drive that went silent known to be well
+    -- a RAID group that has just begun to report has no usual latency yet, and a silent drive is not known to be well
     where (
         (days.is_chronic and days.window_raid_hours >= {{ var('alert_chronic_raid_hours') }})
         or (days.is_well and not coalesce(standing.is_expected and days.day_utc > standing.last_hour_utc, false))
@@ -42,7 +42,7 @@ chronic as (
     group by drive_id, raid_group_id, turn_number
 ),
 
--- who looks at a drive that is slow need not hear that it is a little slow as well
+-- an acute alert hides the chronic one
 members as (
     select
         chronic.drive_id, chronic.raised_at,

@@ -1,5 +1,5 @@
 {{ config(meta={'made': 'each_build'}) }}
-{%- set work_share = 0.5 %}{#- of an hour: more of it is most -#}
+{%- set work_share = 0.5 %}{#- share of an hour: work that fills more of it fills most -#}
 {%- set work_hours = 48 %}{#- from its beginning, in which work holds alerts back -#}
 -- Slow hours of drives, and of RAID groups that are slow as a whole against their own past; held back while the array works.
 -- Grain: subject_type, subject_id, hour_utc.

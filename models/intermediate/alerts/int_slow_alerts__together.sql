@@ -36,7 +36,7 @@ of_enclosures as (
     where crowded.place_type = 'enclosure'
 ),
 
--- what no enclosure explains
+-- drive-hours that no enclosure explains
 left_over as (
     select *
     from by_place

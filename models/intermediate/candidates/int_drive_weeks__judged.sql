@@ -1,6 +1,6 @@
-{%- set pair_share = 0.5 %}{#- of its hours slow, in three days or in 28: from there on half of what a drive costs with one other is its own. Two that are slow now and then share a cause -#}
-{%- set onset_share = 0.9 %}{#- of its last three days' hours slow, and -#}
-{%- set onset_hours = 64 %}{#- of them at least: it is slow for good. What passes within two and a half days does not get there -#}
+{%- set pair_share = 0.5 %}{#- share of slow hours (3 or 28 days) from which a drive is charged half of the tail hours it shares with one other. Two drives that are rarely slow share a cause -#}
+{%- set onset_share = 0.9 %}{#- share of slow hours of the last three days, and -#}
+{%- set onset_hours = 64 %}{#- least slow hours, from which a drive is slow for good. A spell of two and a half days has fewer -#}
 {%- set thin_ratio = 2 %}{#- telemetry of less than half of the hours of its days stands for whole days: a first day that is cut or a lost hour costs nothing that anybody saw -#}
 {%- set quiet_days = 14 %}{#- without a slow hour: it leaves the list -#}
 -- Verdict on each drive at a boundary by the facts known then, and by which rule. Grain: drive_id, boundary_utc.
@@ -48,6 +48,7 @@ tried as (
         last_slow_hour_utc < boundary_utc - interval {{ quiet_days }} day as is_quiet,
         own_tail_hours_28d >= {{ var('candidate_watch_hours') }} or together_hours_28d >= {{ var('candidate_watch_hours') }} as is_watched,
         2 * together_hours_28d > slow_hours_28d as is_shared,
+        coalesce(load_ratio >= {{ var('imbalanced') }}, false) as is_overloaded,
         -- the parts of the rule
         own_tail_hours_28d > {{ var('replace_evidence_cost_ratio') }} * cost_tail_hours as is_enough,
         last_slow_hour_utc >= boundary_utc - interval {{ var('replace_evidence_recent_days') }} day as is_recent,
@@ -66,11 +67,11 @@ select
     case
         when is_quiet or not is_watched then 'leave'
         when is_shared then 'check path'
-        when not coalesce(has_unlike_peers, false) and is_enough and is_recent and (is_lasting or is_constant) then 'replace'
+        when not (coalesce(has_unlike_peers, false) or is_overloaded) and is_enough and is_recent and (is_lasting or is_constant) then 'replace'
         else 'watch'
     end as verdict,
     case
-        when is_quiet or not is_watched or is_shared or not is_enough or not is_recent or has_unlike_peers then 'none'
+        when is_quiet or not is_watched or is_shared or not is_enough or not is_recent or has_unlike_peers or is_overloaded then 'none'
         when is_lasting then 'lasting'
         when is_constant then 'constant'
         else 'none'

@@ -66,7 +66,7 @@ group_hours as (
     where is_above_usual or is_most_of_its_drives
 ),
 
--- of as many drives the enclosure's say more than the host's
+-- on a tie, prefer the enclosure
 neighbour_hours as (
     select
         drive_id, hour_utc,

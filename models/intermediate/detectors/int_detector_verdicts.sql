@@ -1,5 +1,5 @@
 {%- set iaso_slow_score = 50 %}{#- ours -#}
-{%- set own_least_hours = 12 %}{#- of the day and of the one before: ours -#}
+{%- set own_least_hours = 12 %}{#- least hours of the day and of the one before: ours -#}
 {%- set own_floors_us = {'disk': 15000, 'ssd': 10000, 'nvme': 10000} %}{#- nothing faster is slow: read_avg_lim and write_avg_lim that ai_block_io comes with; of an unknown kind the greatest -#}
 {%- set perseus_slow_risk = 50 %}{#- such a sum is that of a slow drive -#}
 -- Verdict of each detector on a drive and day; where it has nothing against the drive there is no row. Grain: drive_id, detector, day_utc.

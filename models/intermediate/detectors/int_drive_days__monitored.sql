@@ -1,7 +1,7 @@
-{%- set grafana_epsilon = 0.55 %}{#- of the span of a day's values: sensitivity 0.5, (1 - 0.5) * SENSITIVITY_PADDING -#}
+{%- set grafana_epsilon = 0.55 %}{#- share of the span of a day's values: sensitivity 0.5, (1 - 0.5) * SENSITIVITY_PADDING -#}
 {%- set grafana_scores = 2.9211 %}{#- sensitivity 0.5: MAX_T - (MAX_T - MIN_T) * sqrt(0.5) -#}
 {%- set datadog_tolerance = 3 %}
-{%- set datadog_share = 0.2 %}{#- of a window's points, above which a series is an outlier -#}
+{%- set datadog_share = 0.2 %}{#- share of a window's points, above which a series is an outlier -#}
 {%- set mad_factor = 1.4826 %}{#- MAD_K: of a normal distribution's standard deviation over its median absolute deviation -#}
 {%- set least_drives = 3 %}
 -- Outlier monitors of Grafana and Datadog over a day's latencies, only in RAID groups of labelled drives: they are compared, and nobody acts on them.

@@ -1,4 +1,4 @@
-{%- set tikv_slow_share = 0.1 %}{#- of the hours of a day, from which the score doubles: DISK_TIMEOUT_RATIO_THRESHOLD -#}
+{%- set tikv_slow_share = 0.1 %}{#- share of the hours of a day, from which the score doubles: DISK_TIMEOUT_RATIO_THRESHOLD -#}
 {%- set iaso_increase = 5 %}{#- for each slow hour of a day; ours, the paper prints none -#}
 -- Scores that slow days drive up and quiet ones bring down: TiKV's and one like IASO's. Grain: drive_id, day_utc.
 with slow_drives as (

@@ -2,7 +2,7 @@
 {%- set hdfs_min_drives = 5 %}{#- fewer are not compared: dfs.datanode.min.outlier.detection.disks -#}
 {%- set hdfs_low_us = 5000 %}{#- nothing faster is slow: HDFS's bound for slow peers; for slow disks it takes 20000, which silences flash -#}
 {%- set hdfs_deviations = 3 %}
-{%- set hdfs_mad_factor = 1.4826 %}{#- of a normal distribution's standard deviation over its median absolute deviation -#}
+{%- set hdfs_mad_factor = 1.4826 %}{#- standard deviation over median absolute deviation of a normal distribution -#}
 {%- set ceph_min_drives = 5 %}{#- mgr_fail_slow_osd_min_osds -#}
 {%- set zfs_min_drives = 5 %}{#- LAT_CHILDREN_MIN -#}
 {%- set zfs_greatest_rise = 5 %}{#- LAT_OUTLIER_LIMIT / 4 -#}

@@ -36,7 +36,7 @@ joined as (
         and coalesce(old.slot = next.slot, true)
         and next.first_hour_utc >= old.last_hour_utc
         and next.first_hour_utc <= old.last_hour_utc + interval {{ named_swap_days }} day
-    -- who bore the name last, and first
+    -- last and first drive of a name
     where old.to_utc > old.last_hour_utc
         and next.from_utc < next.first_hour_utc + interval 1 hour
         and next.to_utc > next.first_hour_utc

@@ -23,7 +23,7 @@ unplugs as (
     group by drive_id
 ),
 
--- who bears or bore a name; until it is seen again a device goes by the name itself
+-- current or last drive of a name; an unseen device goes by the name itself
 bearers as (
     select alias, drive_id from {{ ref('int_names') }} where drive_id is not null
     union

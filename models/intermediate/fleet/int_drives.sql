@@ -76,7 +76,7 @@ select
         inventory.peer_kind, devices.peer_kind, {{ peer_kind('spans.declared_kind', 'cast(null as string)', 'coalesce(spans.drive_id, events.drive_id)') }}
     ) as peer_kind,
     coalesce(inventory.timezone, 'unknown') as timezone,
-    -- what is unknown is left out
+    -- leave out unknown values
     concat_ws(
         ', ',
         'capacity ' || cast(coalesce(inventory.capacity_bytes, devices.capacity_bytes) as string),

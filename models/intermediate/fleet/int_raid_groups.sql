@@ -49,7 +49,7 @@ raid_groups as (
     select raid_group_id from {{ ref('int_raid_groups__kinds') }}
 ),
 
--- what hosts call the array, the last time that one said so; drives of a kind set apart say which behind it
+-- the array's name on its host, as last reported; a suffix names the kind of drives that are compared separately
 called as (
     select
         periods.raid_group_id,

@@ -13,5 +13,5 @@ select
     case when from_hour_utc = first_from_hour_utc then timestamp '{{ var("beginning_of_time") }}' else from_hour_utc end as since_hour_utc,
     coalesce(next_from_hour_utc, timestamp '{{ var("end_of_time") }}') as to_hour_utc
 from periods
--- of two that begin within an hour the later counts
+-- of two periods that begin within an hour keep the later
 where next_from_hour_utc is null or next_from_hour_utc > from_hour_utc

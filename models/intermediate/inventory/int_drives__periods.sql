@@ -184,7 +184,7 @@ decided as (
     group by drive_id, stretch_from_utc, stretch_to_utc
 ),
 
--- a look that finds what the look before found begins no period
+-- merge consecutive snapshots that agree
 {{ joined_stretches('decided', 'drive_id', membership + description + ['deployed_on', 'deployed_on_source', 'is_group_guessed', 'is_mapped', 'is_named_by_array']) }},
 
 periods as (

@@ -1,4 +1,4 @@
--- Who says that a name is of which drive, each followed to the serial that is known best. Grain: source, alias, drive_id, valid_from.
+-- Claims that a name belongs to a drive, each followed to the best known serial. Grain: source, alias, drive_id, valid_from.
 -- A guessed name counts where no source states one: a controller nvme0 does not identify its namespace nvme0n1. Documents that give
 -- a device several serials in two minutes, as smartctl does of a controller's drives, say nothing of it; nor does a period without length.
 with delivered as (
@@ -66,7 +66,7 @@ select
 from named
 where is_controller and alias || 'n1' not in (select alias from stated) and drive_id not in (select drive_id from stated)
 union all
--- what is reported of the world wide name itself
+-- claims about the world wide name itself
 select distinct
     source,
     drive_id as alias,

@@ -1,6 +1,6 @@
 {#- probes of a suspect within these hours count together: what came before is of a state that somebody may have changed -#}
 {% set pooled_hours = 2 %}
-{#- of each sample: with fewer slices nothing is said -#}
+{#- least slices of each sample; with fewer there is no interval -#}
 {% set fewest_slices = 3 %}
 {#- reads of every slice from which it carries a percentile: some of them lie above it -#}
 {% set carried_from = [('p99', 500), ('p95', 100), ('p90', 50), ('p50', 10)] %}

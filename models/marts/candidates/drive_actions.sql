@@ -5,7 +5,7 @@ with last_week as (
     select max(week_utc) as week_utc from {{ ref('dim_weeks') }} where is_complete
 ),
 
--- of a drive that is slow and chronic, the alert that is sooner to look at
+-- of an acute and a chronic alert of a drive, keep the more urgent
 alerts as (
     select *
     from (
@@ -96,7 +96,7 @@ joined as (
         boundary.boundary_utc as candidates_boundary_utc,
         coalesce(case when listed.shared_type <> 'drive' then listed.shared_type end, incidents.place_type) as place_type,
         case when listed.shared_type <> 'drive' then listed.shared_id else incidents.place_id end as place_id,
-        -- of another place than the alert's only where that lies within it
+        -- another place than the alert's only where it lies within that
         case when incidents.place_type <> 'raid_group' or coalesce(listed.shared_type, 'drive') = 'drive' then incidents.shared_hours end as shared_hours,
         incidents.slow_hours as incident_slow_hours,
         recent.cause as own_cause,
@@ -124,7 +124,7 @@ judged as (
             when verdict = 'watch' then 'watch'
             else 'none'
         end as action_undecided,
-        -- what is found after the next Monday is news to the person who decided to watch
+        -- a `watch` decision expires on Monday
         not has_left and coalesce(
             decision in ('replace', 'dismiss') or decided_at >= coalesce(cast(date_trunc('week', boundary_utc) as timestamp), decided_at), false
         ) as is_decided

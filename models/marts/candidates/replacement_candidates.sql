@@ -108,6 +108,7 @@ worded as (
                     || '.'
             when has_unlike_peers
                 then ' Not yet: its RAID group is a guess, all drives of its host, and most of them do not share its load: say with `drivetail map` which are one array.'
+            when is_overloaded then ' Not yet: that is work of its own. Move its load first; `drivetail confirm` tells whether it is slow by itself.'
             when not is_recent then ' Not yet: it must be slow in the last {{ var("replace_evidence_recent_days") }} days (last on '
                 || cast(cast(last_slow_hour_utc as date) as string) || ').'
             else ' Not yet: it must be slow on {{ var("replace_evidence_days") }} of 14 days (so far ' || cast(slow_days_14d as string)

@@ -41,7 +41,7 @@ tails as (
     group by slowest_drive_id, raid_group_id, week_utc
 ),
 
--- what becomes of a RAID group's I/Os from one stable hour to the next, by the same rule. Sums of whole numbers: their order leaves no trace
+-- change of a RAID group's I/Os from one stable hour to the next, by the same rule. Sums of whole numbers: their order leaves no trace
 expected as (
     select
         kind,

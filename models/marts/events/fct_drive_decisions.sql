@@ -16,7 +16,7 @@ with decisions as (
     left join {{ ref('dim_drives') }} as drives on decisions.drive_id = drives.drive_id
 ),
 
--- who took a place: a slot, or the name that a drive was first seen under
+-- drive that took a place: a slot, or the name under which a drive was first seen
 taken as (
     select drive_id, raid_group_id, slot, cast(null as string) as alias, valid_from_utc as taken_at
     from {{ ref('dim_drive_periods') }}

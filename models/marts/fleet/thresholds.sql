@@ -14,7 +14,7 @@ from {{ ref('int_thresholds') }}
 union all
 select '{{ name }}' as name, 'all' as kind, cast({{ var(name) }} as double) as value, '{{ unit }}' as unit, '{{ description }}' as description
 {%- endfor %}
-{#- what drivetail.toml may set besides #}
+{#- further settings of drivetail.toml #}
 {%- for setting in var('settable') if not setting.startswith(('slow_threshold', 'mild_threshold')) %}
 {%- set kind = setting.rsplit('_', 1)[1] %}
 {%- set of_kind = kind in ('disk', 'ssd', 'nvme', 'unknown') %}

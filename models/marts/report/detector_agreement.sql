@@ -1,4 +1,4 @@
-{%- set detector_recent_days = 28 %}{#- of the fleet's last days, in detector_agreement -#}
+{%- set detector_recent_days = 28 %}{#- last days of the fleet that are compared -#}
 -- How far two detectors flag the same drives, on any day and in the fleet's last days. Grain: span, detector, other_detector.
 with detectors as (
     {{ detectors() }}

@@ -1,5 +1,5 @@
 {{ config(meta={'made': 'each_day'}) }}
-{%- set alert_floors_us = [100, 300, 1000, 10000] %}{#- what such floors would have held back -#}
+{%- set alert_floors_us = [100, 300, 1000, 10000] %}{#- floors to try -#}
 -- How many alerts that were slow in the last days floors of concern would have held back, and how many of the drives that a person found slow. Alerts of drives and
 -- RAID groups, also those that a floor holds back now; of several drives each. Grain: peer_kind, floor_us.
 with recent as (

@@ -49,7 +49,7 @@ select
     cast(tail_1_hours as double) / raid_hours as tail_1_ratio,
     cast(tail_2_hours as double) / raid_hours as tail_2_ratio,
     cast(tail_3_hours as double) / raid_hours as tail_3_ratio,
-    -- who does not wait for the slowest waits for the second: tail 2 in the place of tail 1
+    -- a request that skips the slowest drive waits for the second slowest: tail 2 in the place of tail 1
     tail_1_hours - tail_2_hours as saved_by_cutting_one_hours,
     cast(tail_1_hours - tail_2_hours as double) / nullif(tail_1_hours, 0) as saved_by_cutting_one_ratio,
     tail_1_hours - tail_3_hours as saved_by_cutting_two_hours,

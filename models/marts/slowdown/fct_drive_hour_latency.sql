@@ -17,7 +17,7 @@ named as (
     group by hour_utc, serial, source, upper_us
 ),
 
--- of several sources the first in precedence
+-- of several sources take the first in precedence
 ranked as (
     select *, dense_rank() over (partition by drive_id, hour_utc order by source_rank asc, source asc) as source_place
     from named

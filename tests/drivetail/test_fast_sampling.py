@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from drivetail.host.collect import Collected, Collector, looking
-from drivetail.host.finer import Finer
+from drivetail.host.fast_sampling import FastSampling
 from engine.read import fetch, open_published
 from engine.warehouse import Warehouse
 from tests.drivetail.conftest import drivetail
@@ -49,7 +49,7 @@ class Machine(Host):
         collector = Collector(out, host="web1", proc=self.proc, runner=self.run)
         self.until = until
         delivered = []
-        service = looking(collector, 300, Finer(file, "web1", collector.spool), clock=self.clock, sleep=self.sleep)
+        service = looking(collector, 300, FastSampling(file, "web1", collector.spool), clock=self.clock, sleep=self.sleep)
         with suppress(Over):
             for each in service:
                 delivered += [] if each is None else [each]
@@ -102,30 +102,30 @@ def test_a_throttled_drive_is_sampled_while_its_alert_is_open(tmp_path: Path) ->
 
 
 @pytest.fixture
-def finer(tmp_path: Path) -> Finer:
+def finer(tmp_path: Path) -> FastSampling:
     (tmp_path / "slow.json").write_text(json.dumps(FILE))
-    return Finer(tmp_path / "slow.json", "web1", tmp_path)
+    return FastSampling(tmp_path / "slow.json", "web1", tmp_path)
 
 
-def test_finer_sampling_ends_after_its_hours_and_after_its_bytes(finer: Finer) -> None:
+def test_finer_sampling_ends_after_its_hours_and_after_its_bytes(finer: FastSampling) -> None:
     assert finer.seconds(60, T0, 5_000) == 10
     assert finer.seconds(5, T0, 0) == 5  # never less often
     assert finer.seconds(60, T0 + 2 * HOUR - 1, 500_000) == 10
     assert finer.seconds(60, T0 + 2 * HOUR, 0) == 60
-    again = Finer(finer.file, "web1", finer.state.parent)  # a restart resumes
+    again = FastSampling(finer.file, "web1", finer.state.parent)  # a restart resumes
     assert again.seconds(60, T0 + 2 * HOUR + 10, 0) == 60
 
     finer.file.write_text(json.dumps({**FILE, "hosts": {"web1": "2026-01-06T12:00:00Z"}}))  # another alert
     assert again.seconds(60, T0 + 30 * HOUR, 999_999_999) == 10
     assert again.seconds(60, T0 + 30 * HOUR + 10, 999_999) == 10
     assert again.seconds(60, T0 + 30 * HOUR + 20, 1) == 60
-    assert Finer(finer.file, "web1", finer.state.parent).seconds(60, T0 + 30 * HOUR + 30, 1) == 60
+    assert FastSampling(finer.file, "web1", finer.state.parent).seconds(60, T0 + 30 * HOUR + 30, 1) == 60
     finer.file.write_text(json.dumps(FILE))  # that one has cleared, the first is still open: it gets no new budget
     assert again.seconds(60, T0 + 30 * HOUR + 40, 1) == 60
 
 
-def test_without_an_alert_or_a_file_it_looks_as_it_always_does(finer: Finer, tmp_path: Path) -> None:
-    assert Finer(finer.file, "web2", tmp_path).seconds(60, T0, 0) == 60
+def test_without_an_alert_or_a_file_it_looks_as_it_always_does(finer: FastSampling, tmp_path: Path) -> None:
+    assert FastSampling(finer.file, "web2", tmp_path).seconds(60, T0, 0) == 60
     finer.file.write_text(json.dumps({**FILE, "hosts": {}}))
     assert finer.seconds(60, T0, 0) == 60 and finer.trouble is None
     finer.file.unlink()

@@ -22,7 +22,7 @@ class _Used(BaseModel):
     bytes: int = 0
 
 
-class Finer:
+class FastSampling:
     """Decides how soon a host looks again, by a file that is shipped to it. `spool` keeps what the alert has cost over a restart."""
 
     def __init__(self, file: Path, host: str, spool: Path) -> None:
