@@ -142,8 +142,8 @@ def test_hours_that_arrive_are_added_to_their_day_until_it_is_over(tmp_path: Pat
     warehouse = Warehouse(tmp_path / "warehouse")
     ingest("bundle", [fleet], warehouse.root)
 
-    def files_of_tuesday() -> dict[str, int]:
-        found = published_files(warehouse, build(warehouse, daily=False).publication.publication_id)
+    def files_of_tuesday(daily: bool | None = False) -> dict[str, int]:
+        found = published_files(warehouse, build(warehouse, daily=daily).publication.publication_id)
         return Counter(path.parts[-3] for path in found if path.parent.name == "day_utc=2026-01-06")
 
     counts = []
@@ -158,15 +158,17 @@ def test_hours_that_arrive_are_added_to_their_day_until_it_is_over(tmp_path: Pat
         counts.append(files_of_tuesday())
     assert [count["int_drive_hours"] for count in counts] == [0, 1, 2, 3, 4, 1, 2, 1, 2]
     assert all(count["int_drive_days"] == 1 for count in counts[1:]), "days are added up"
-    deliver(warehouse, tmp_path / "rest", rows.filter(hour > 33))
+    deliver(warehouse, tmp_path / "rest", rows.filter(hour.is_between(34, 47)))
     with monkeypatch.context() as patch:
         patch.setattr("engine.publish.shutil.copyfile", copy := Mock(wraps=shutil.copyfile))
-        assert files_of_tuesday()["int_drive_hours"] == 1, "days that arrive together are computed whole"
+        assert files_of_tuesday()["int_drive_hours"] == 3
+        deliver(warehouse, tmp_path / "wednesday", rows.filter(hour > 47))
+        assert files_of_tuesday()["int_drive_hours"] == 3
         begun_as_a_copy = build(warehouse, daily=False).publication.path
-        from_scratch = build(warehouse, daily=True).publication.path
-        assert copy.call_count == 1
+        assert set(files_of_tuesday(daily=None).values()) == {1}, "the day is over, and one file"
+        assert [Path(call.args[1]).name for call in copy.call_args_list].count("draft.duckdb") == 2, "only those of an hour begin as copies"
     made_again = [node.relation for node in models_of().made(EACH_BUILD, WITH_INVENTORY) if node.schema == "marts"]
-    assert marts_differences(begun_as_a_copy, from_scratch, only=made_again) == []
+    assert marts_differences(begun_as_a_copy, warehouse.published, only=made_again) == []
     twin = Warehouse(tmp_path / "twin")
     shutil.copytree(warehouse.raw, twin.raw)
     assert marts_differences(build(warehouse).publication.path, build(twin).publication.path) == []
