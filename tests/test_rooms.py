@@ -18,7 +18,7 @@ FLOORS = [
 ]  # fmt: skip
 PROJECTS = ("lab", "study")
 LAB = """
-contract packed statistics dbt_plugin tools bundle landing simulate run toleraid kept version generations build read
+contract archives statistics dbt_plugin tools bundle landing simulate run toleraid runs_store version generations build read
 ask pages cli bench plugin
 """
 # a room of a package imports from the rooms before it; a file that is in none is named like a room, the package itself comes last
@@ -29,7 +29,7 @@ ROOMS = {
     "report": ["words", "page", "weekly", ""],
     "study": ["words", "table", "pages", "cli", "plugin", "calibration", ""],
     "console": ["measures", "cells", "figures", "published", "blocks", "ask", "guard", "pages", "app", "serve", ""],
-    "drivetail": ["path", "", "console", "service", "ask", "feeds", "tell", "host", "demo", "cli", "__main__"],
+    "drivetail": ["path", "", "terminal", "service", "ask", "feeds", "tell", "host", "demo", "cli", "__main__"],
 }
 
 

@@ -79,6 +79,21 @@ def read_json(file: SourceFile, tool: str) -> Any:
         raise UnreadableFile(f"not JSON ({one_line(error)}); was {tool} called with --json?") from error
 
 
+def json_documents(text: str) -> Iterator[Any]:
+    """The JSON documents of a text, one after the other; text that is not JSON comes as it is, and ends it."""
+    decoder, at = json.JSONDecoder(parse_int=whole), 0
+    while at < len(text):
+        if text[at].isspace():
+            at += 1
+            continue
+        try:
+            document, at = decoder.raw_decode(text, at)
+        except (json.JSONDecodeError, RecursionError):
+            yield text[at:]
+            return
+        yield document
+
+
 def instant(seconds: float) -> datetime:
     """Unix seconds as raw keeps instants. Raises: UnreadableFile outside the years 1970 to 2999."""
     if not FIRST_TS <= seconds < END_TS:

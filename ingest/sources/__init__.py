@@ -83,6 +83,7 @@ _TABLE = (
         known_by=2,
     ),
     Source("zfs", "drives of ZFS pools: zpool iostat -lvpHy -T u, zpool status -sp, zpool_influxdb", ("resolution",), known_by=2),
+    Source("arrays", "drives of HPE MSA and Dell PowerVault ME: the array's answers to show disks and show disk-statistics", known_by=2),
     Source("mapping", "an operator's own list of drives (`drivetail map`)"),
     Source("tickets", "CSV files of drive trouble tickets"),
     Source("labels", "drives that a person found slow or healthy, to score detectors"),

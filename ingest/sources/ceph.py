@@ -27,10 +27,10 @@ from ingest.reading.batches import Batch, Rejection, rejections
 from ingest.reading.devices import alias_of, drive_of, is_placeholder, is_whole_drive, placeholder_note
 from ingest.reading.devices import host_of as host_of_target
 from ingest.reading.files import FileResult, SourceFile, named
-from ingest.reading.hosts import drive_device, each_look, host_of, spans
+from ingest.reading.hosts import drive_device, each_look, host_of, json_documents, spans
 from ingest.reading.overlap import behind, each_once
 from ingest.reading.parse import HOUR_US, completed
-from ingest.reading.readers import count_in, text_in, whole
+from ingest.reading.readers import count_in, text_in
 from ingest.reading.spans import with_spans
 from ingest.sources.prometheus import forget as forget
 from ingest.sources.prometheus import hours_of, spool
@@ -120,7 +120,7 @@ def _batches(file: SourceFile, result: FileResult, refused: list[dict[str, Any]]
     found: list[dict[str, Any]] = []
     placeholders: dict[str, set[str]] = defaultdict(set)
     for look in each_look(file):
-        for document in _documents("\n".join(line for _, line in look.lines)):
+        for document in json_documents("\n".join(line for _, line in look.lines)):
             for entry in _entries(document):
                 number += 1
                 of = {"cluster": cluster, "at": look.at, "row_no": number}
@@ -141,21 +141,6 @@ def _batches(file: SourceFile, result: FileResult, refused: list[dict[str, Any]]
         raise UnreadableFile("nothing of an OSD is in it; was ceph called with `-f json`?")
     result.notes += [placeholder_note(serial, sorted(names)) for serial, names in placeholders.items()]
     yield Batch(None, pl.DataFrame(found, schema=_ENTRY), rejections(rejected))
-
-
-def _documents(text: str) -> Iterator[Any]:
-    """The JSON documents of a text, one after the other; text that is not JSON comes as it is, and ends it."""
-    decoder, at = json.JSONDecoder(parse_int=whole), 0
-    while at < len(text):
-        if text[at].isspace():
-            at += 1
-            continue
-        try:
-            document, at = decoder.raw_decode(text, at)
-        except (json.JSONDecodeError, RecursionError):
-            yield text[at:]
-            return
-        yield document
 
 
 Entry = dict[str, Any] | tuple[str, str, str | None] | tuple[str, str, str | None, dict[str, Any]]

@@ -20,7 +20,7 @@ from ingest.raw.closing import ingested_files, rejected_records
 from ingest.raw.landing import Landing
 from ingest.raw.staging import StagedDelivery
 from ingest.reading.files import UNREADABLE, FileResult, find_files
-from ingest.sources import SELF_NAMED_SOURCES, SOURCES, land, module_of
+from ingest.sources import SELF_NAMED_SOURCES, SOURCES, reader_of
 from tests.fuzz import fuzz
 from tests.ingest.conftest import Warehouse
 from tests.mutate import mutated, mutated_json
@@ -170,8 +170,23 @@ INFLUX = "".join(
     for n in (1, 2)
 )
 
+ARRAY = "".join(
+    f"TS {TS + 300 * n}\n"
+    + "".join(
+        f'<RESPONSE><OBJECT basetype="{name}">'
+        + "".join(f'<PROPERTY name="{key}">{value}</PROPERTY>' for key, value in {"serial-number": "S1A", **of}.items())
+        + "</OBJECT></RESPONSE>\n"
+        for name, of in (
+            ("drives", {"location": "1.3", "disk-group": "g1", "avg-rsp-time": 500, "blocks": 9}),
+            ("disk-statistics", {"number-of-reads": 9 * n, "number-of-writes": n, "data-read-numeric": n, "data-written-numeric": n}),
+        )
+    )
+    for n in range(3)
+)
+
 # source -> what a good delivery of it is: a file's name, and its text or document
 GOOD: dict[str, list[tuple[str, str | dict[str, Any]]]] = {
+    "arrays": [("msa7/disks.xml", ARRAY)],
     "backblaze": [("2026-01-01.csv", TABLES["backblaze"])],
     "bundle": [("drive_hours.csv", BUNDLE), ("drive_hours.ndjson", RECORD)],
     "ceph": [("prod/ceph.txt", CEPH)],
@@ -233,14 +248,14 @@ def taken(source: str, root: Path, delivered: list[tuple[str, bytes]]) -> list[F
         path = root / "in" / str(number) / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-    module = module_of(source)
+    module = reader_of(source)
     staged = StagedDelivery(root / "warehouse", None if source in SELF_NAMED_SOURCES else source)
     try:
         files, _ = find_files([root / "in"], module.recognise, staged.scratch)
         options = OPTIONS.get(source, {})
         arrivals = Arrivals(files, source, staged.folders, options, SOURCES[source].identity, None, quiet)
         landing = Strict(source, staged, None, None, arrivals, quiet, options)
-        land(module, files, landing)
+        module.land(files, landing)
         rejected_records(landing), ingested_files(landing)
     finally:
         staged.discard()

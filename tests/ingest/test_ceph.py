@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from ingest import IngestSummary, ingest
 from ingest.contract.errors import IngestError
+from ingest.reading.hosts import json_documents
 from ingest.reading.readers import whole
-from ingest.sources.ceph import _documents
 from tests.ingest.conftest import Warehouse, counts
 from tests.ingest.prometheus_server import Server, labels, serving
 
@@ -280,7 +280,7 @@ def test_an_osd_without_a_drive_and_a_text_without_osds_are_refused(warehouse: W
 @settings(max_examples=50, deadline=None)
 def test_documents_come_apart_however_they_follow_each_other(documents: list[Any], between: str) -> None:
     text = f"{between or ' '}".join(json.dumps(each, indent=len(documents) % 3 or None) for each in documents)
-    assert list(_documents(text)) == [json.loads(json.dumps(each), parse_int=whole) for each in documents]
+    assert list(json_documents(text)) == [json.loads(json.dumps(each), parse_int=whole) for each in documents]
 
 
 def test_a_pull_of_the_mgrs_metrics_lands_the_same_drives(warehouse: Warehouse) -> None:

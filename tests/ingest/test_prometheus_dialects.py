@@ -29,6 +29,8 @@ T = 1_767_607_200  # 2026-01-05 10:00 UTC
 START = datetime(2026, 1, 5, 10)
 HOURS = 3
 BY_TITLE = {one.title: one for one in DIALECTS}
+# those that count; the others give rates
+COUNTING = [one for one in DIALECTS if not one.block_bytes]
 TELEGRAF, OTEL = BY_TITLE["Telegraf (diskio)"], BY_TITLE["OpenTelemetry (hostmetrics)"]
 # a scrape by each collector, written by hand in its form
 _PARTS = re.split(r"^### (.+)\n", (Path(__file__).parent / "collectors.prom").read_text(), flags=re.MULTILINE)[1:]
@@ -59,12 +61,83 @@ def test_every_collector_has_a_recorded_scrape() -> None:
     assert set(RECORDED) == {*BY_TITLE, *(one.collector for one in UNREAD), "collectd 6"}
 
 
-@pytest.mark.parametrize("title", [*BY_TITLE, "collectd 6"])
+@pytest.mark.parametrize("title", [*(one.title for one in COUNTING), "collectd 6"])
 def test_a_recorded_scrape_is_read(title: str, warehouse: Warehouse) -> None:
     warehouse.land("prometheus", {"a.prom": scrapes(RECORDED[title])})
     assert warehouse.rows("drive_hours", COUNTED) == [(1000, 500, 4000.0, 1000.0, 4096000, 2048000, 1.0)]
     device = {"windows_exporter": "PhysicalDrive0", "eseries_exporter": "tray0-12"}.get(title.partition(" ")[0], "sda")
     assert warehouse.rows("drives", "drive_id host") == [(f"h1/{device}", "h1")]
+
+
+def rated(minutes: int, per_scrape: int = 60, **changed: str | None) -> str:
+    """Harvest's scrape from 10:00 on, with rates that are three times as high in the second half hour; changed: values, null = left out."""
+    samples = [line.rpartition(" ") for line in RECORDED["Harvest (single disks of ONTAP)"].splitlines() if not line.startswith("#")]
+    lines = []
+    for at in range(T, T + minutes * 60 + 1, per_scrape):
+        for series, _, value in samples:
+            metric = series.partition("{")[0]
+            times = 1 if "latency" in metric or at <= T + 1800 else 3
+            if (text := changed.get(metric, str(float(value) * times))) is not None:
+                lines.append(f"{series} {text} {at}\n")
+    return "".join(lines)
+
+
+HARVEST_PLACE = ("c1/1.0.12-1.0.12P1", "c1", "1.0", "12", "c1/aggr1/plex0/rg0")
+
+
+@pytest.mark.parametrize("per_scrape", [60, 300])
+def test_harvests_rates_count_since_the_scrape_before(per_scrape: int, warehouse: Warehouse) -> None:
+    warehouse.land("prometheus", {"a.prom": rated(60, per_scrape)})
+    # 2 blocks a read of 2000 us each, 4 a write of 250 us; 10 reads a second, then 30
+    ios = (10 * 1800 + 30 * 1800, 5 * 1800 + 15 * 1800)
+    assert warehouse.rows("drive_hours", COUNTED) == [(*ios, 4000.0, 1000.0, ios[0] * 2 * 4096, ios[1] * 4 * 4096, 1.0)]
+    assert warehouse.rows("drives", "drive_id host enclosure slot raid_group_id") == [HARVEST_PLACE]
+
+
+def test_a_rate_says_nothing_of_more_than_five_minutes(warehouse: Warehouse) -> None:
+    text = "".join(line for line in rated(60).splitlines(keepends=True) if not T + 600 < int(line.split()[-1]) <= T + 1200)
+    warehouse.land("prometheus", {"a.prom": text})
+    assert [row[0] for row in warehouse.rows("drive_hours", "coverage")] == [10 / 60, 39 / 60]
+
+
+def test_a_drive_of_harvest_without_io_has_no_mean(warehouse: Warehouse) -> None:
+    text = rated(60, disk_user_writes="0", disk_user_write_latency=None, disk_user_write_blocks="0")
+    assert warehouse.land("prometheus", {"a.prom": text}).rows_rejected == 0
+    assert warehouse.rows("drive_hours", "write_ios write_latency_us") == [(0, None)]
+
+
+def test_a_drive_of_harvest_that_is_not_divided_has_its_own_name(warehouse: Warehouse) -> None:
+    warehouse.land("prometheus", {"a.prom": rated(60).replace("1.0.12P1", "1.0.12").replace('raid="rg0"', 'raid=""')})
+    drives = warehouse.rows("drives", "drive_id enclosure slot raid_group_id is_group_guessed")
+    assert drives == [("c1/1.0.12", "1.0", "12", "c1", True)]  # a spare is in no group
+
+
+@pytest.mark.parametrize("lacks", ["disk_user_read_blocks", "disk_user_read_latency"])
+def test_a_mean_of_blocks_is_none_without_their_number(lacks: str, warehouse: Warehouse) -> None:
+    summary = warehouse.land("prometheus", {"a.prom": rated(60, **{lacks: None})})
+    assert summary.rows_accepted == 0 and summary.rows_rejected == 61
+    assert any(note.startswith("counters of Harvest, without read_") for note in summary.files[0].notes)
+
+
+def test_a_server_is_asked_for_every_scrape_of_rates(tmp_path: Path) -> None:
+    series: Fleet = {}
+    for line in rated(120).splitlines():
+        name, value, at = line.rsplit(" ", 2)
+        labels = dict(re.findall(r'(\w+)="([^"]*)"', name)) | {"__name__": name.partition("{")[0]}
+        series.setdefault(tuple(sorted(labels.items())), []).append((int(at), float(value)))
+    server, _ = landed(tmp_path, "server", series)
+    file = Warehouse(tmp_path / "file")
+    file.land("prometheus", {"a.prom": rated(120)})
+    assert rows_of(server) == rows_of(file) and len(rows_of(file)) == 2
+    assert server.rows("drives", "drive_id host enclosure slot raid_group_id") == [HARVEST_PLACE]
+
+
+def test_an_array_of_eseries_names_tray_and_slot(warehouse: Warehouse) -> None:
+    text = scrapes(RECORDED["eseries_exporter (drive-statistics of an array)"])
+    unplaced = text.replace('tray="0"', 'tray=""').replace('slot="12"', 'slot="0100000050"')  # what the exporter's inventory lacks
+    summary = warehouse.land("prometheus", {"a.prom": text, "b.prom": unplaced})
+    assert warehouse.rows("drives", "drive_id host enclosure slot is_group_guessed") == [("h1/tray0-12", "h1", "tray0", "12", True)]
+    assert "left out 1 devices that are no whole drive: -0100000050" in [note for file in summary.files for note in file.notes]
 
 
 @pytest.mark.parametrize("unread", UNREAD, ids=lambda one: one.collector)
@@ -176,7 +249,7 @@ def expected() -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("way", ["file", "server"])
-@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda one: one.title)
+@pytest.mark.parametrize("dialect", COUNTING, ids=lambda one: one.title)
 def test_one_fleet_has_the_same_hours_in_every_dialect(dialect: Dialect, way: str, tmp_path: Path) -> None:
     warehouse, notes = landed(tmp_path, way, written(dialect))
     found = [(*row[:6], round(row[6], 6), *row[7:]) for row in rows_of(warehouse)]
@@ -288,7 +361,7 @@ def only(series: Fleet, *metrics: str) -> Fleet:
     return {key: samples for key, samples in series.items() if any(re.search(metric, dict(key)["__name__"]) for metric in metrics)}
 
 
-@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda one: one.title)
+@pytest.mark.parametrize("dialect", COUNTING, ids=lambda one: one.title)
 @pytest.mark.needs("prometheus")
 @pytest.mark.xdist_group("prometheus")
 def test_the_doctor_names_the_collector_that_a_pull_reads(dialect: Dialect, tmp_path: Path, warehouse: Warehouse) -> None:
@@ -320,8 +393,9 @@ def test_the_doctor_counts_the_drives_of_two_collectors_once(tmp_path: Path) -> 
     [
         ("collectd_disk_disk_time_read_total", "disk", "its disk_time grows each second by the mean time of an operation"),
         ("netdata_disk_ops_operations_persec_average", "family", "these are averages"),
+        ("aggr_disk_user_read_latency", "aggr", "these are means over the drives of a node or aggregate; for single drives"),
         ("system_disk_io_time_seconds_total", "device", "OpenTelemetry (hostmetrics) (system_disk_io_time_seconds_total): a latency"),
-        ("go_goroutines", "x", "nor what node_exporter, OpenTelemetry, Telegraf, windows_exporter, eseries_exporter call it"),
+        ("go_goroutines", "x", "nor what node_exporter, OpenTelemetry, Telegraf, windows_exporter, eseries_exporter, Harvest call it"),
     ],
 )
 @pytest.mark.needs("prometheus")

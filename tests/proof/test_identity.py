@@ -25,7 +25,7 @@ from ingest.contract.fleet import CONTRACT, IDENTITY
 from ingest.contract.values import RAW_KINDS
 from ingest.raw.landing import Landing
 from ingest.reading.files import SourceFile
-from ingest.sources import module_of
+from ingest.sources import reader_of
 from tests.proof.support import asked_soundly, broken_sums, drivetail, marts_differences
 
 START = datetime(2026, 1, 5)
@@ -66,7 +66,7 @@ def _kind(relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
 def plain_sources(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sources that deliver their records as they are: what is looked at here is what becomes of them."""
     module: Any = SimpleNamespace(EXPECTED="", recognise=_kind, land=_land)
-    monkeypatch.setattr(ingest.run, "module_of", lambda source: module if source in SOURCES else module_of(source))
+    monkeypatch.setattr(ingest.run, "reader_of", lambda source: module if source in SOURCES else reader_of(source))
 
 
 def seen(number: int, drive: str, us: float, group: str = "web1", *, alias: bool = True, merged: bool = False) -> Row:

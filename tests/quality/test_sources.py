@@ -74,6 +74,17 @@ def zfs(is_sound: bool) -> Files:
     return {"web1/zpool.txt": f"TS {UNIX}\n" + "".join(f"{UNIX + 600 * n}\n{rows}" for n in range(1, 7))}
 
 
+def arrays(is_sound: bool) -> Files:
+    drives = [{"serial-number": f"S{n}", "location": f"1.{n}", "avg-rsp-time": 4000 if is_sound else 4 * 10**8} for n in range(DRIVES)]
+    names = ("number-of-reads", "number-of-writes", "data-read-numeric", "data-written-numeric")
+    looks = [
+        [{"serial-number": f"S{d}", **dict(zip(names, (9 * n, n, 4096 * 9 * n, 4096 * n), strict=True))} for d in range(DRIVES)]
+        for n in range(12)
+    ]
+    answers = (f"{json.dumps({'drives': drives})}\n{json.dumps({'disk-statistics': counts})}\n" for counts in looks)
+    return {"msa7/disks.json": "".join(f"TS {UNIX + 300 * n}\n{answer}" for n, answer in enumerate(answers, 1))}
+
+
 def sysstat(is_sound: bool) -> Files:
     rows = (f"web1;600;{START + timedelta(minutes=10)} UTC;{d};10.00;80.00;40.00;{4.0 if is_sound else 4e6}" for d in DEVICES)
     return {"sadf.csv": csv_text(*rows, header="# hostname;interval;timestamp;DEV;tps;rkB/s;wkB/s;await")}

@@ -27,7 +27,7 @@ def scored(out: Path, file: Path, rows: list[tuple[str, str, datetime]]) -> dict
     return {row["tool"]: row for row in score(out, file)}
 
 
-def test_a_tool_that_knows_everything_finds_all_and_one_that_cries_wolf_pays(out: Path, tmp_path: Path) -> None:
+def test_an_oracle_finds_all_and_false_alarms_cost_swaps(out: Path, tmp_path: Path) -> None:
     labels = pl.read_csv(out / "fleet-11" / "labels.csv", try_parse_dates=True)
     slow, healthy = labels.filter(pl.col("verdict") == "slow"), labels.filter(pl.col("verdict") == "healthy")
     assert set(labels["story"].drop_nulls()) == set(STORIES) and slow.height == sum(

@@ -41,7 +41,7 @@ from ingest.sources.prometheus.health import Point, health_of
 from ingest.sources.prometheus.known import hosts_apart, last_sightings, unknown_rows, without_known_claims
 from ingest.sources.prometheus.paths import Naming, contradictions, known_by_all, named, naming_of, watched_by_several, with_names
 from ingest.sources.prometheus.pull import HOUR, READS, Selection, chunks, pull, pull_arrays, pull_health, pull_latencies
-from ingest.sources.prometheus.readings import CARRIED, READING, Rolled, checks, roll_up
+from ingest.sources.prometheus.readings import CARRIED, READING, Rolled, checks, has_rates, roll_up
 from ingest.sources.prometheus.text import EXPECTED as EXPECTED_TEXT
 from ingest.sources.prometheus.text import PLACE, Labels, SampleFile, Samples, is_watched_twice, read_samples, spans_of
 
@@ -296,7 +296,7 @@ def _counted(samples: Samples, landing: Landing, result: FileResult) -> pl.DataF
 
 def _checked(readings: pl.DataFrame, landing: Landing, result: FileResult) -> pl.DataFrame:
     """The readings that keep what they must (_NUMBERED); the others are rejected."""
-    good, rejected = split(RawChunk(readings), readings, checks())
+    good, rejected = split(RawChunk(readings), readings, checks(has_rates(readings)))
     landing.take(Batch(None, good, rejected), result)
     return good.with_columns(
         pl.lit(result.file_no, pl.Int64()).alias("file_no"),

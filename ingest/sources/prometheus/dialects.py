@@ -17,6 +17,8 @@ COLUMNS = ("reads", "writes", "read_seconds", "write_seconds", "read_bytes", "wr
 PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6}
 _UNITS = {"_microseconds": "us", "_seconds": "s"}
 FACTS = ("serial", "wwn")
+ENCLOSURE, SLOT, GROUP = "drivetail_enclosure", "drivetail_slot", "drivetail_group"
+"""Labels of where a drive is, and of its RAID group."""
 COLLECTOR = "drivetail_collector"
 """Label that says whose counters they are, of all collectors but node_exporter."""
 
@@ -33,6 +35,8 @@ class Dialect(BaseModel):
     device: Names = ("device",)
     drives: str = ""
     prefix: str = ""
+    group: Names = ()
+    block_bytes: int = 0
     direction: str = ""
     serial: str = ""
     wwn: str = ""
@@ -64,6 +68,8 @@ class Dialect(BaseModel):
 
     def per(self, column: str | None, metric: str) -> float:
         """How many of a series' units are one of today's; a time's is the one that its name has."""
+        if self.block_bytes and column in ("read_bytes", "written_bytes"):
+            return 1 / self.block_bytes
         named = next((unit for word, unit in _UNITS.items() if word in metric), self.time)
         return PER_SECOND[named] if column in ("read_seconds", "write_seconds") else 1.0
 
@@ -81,12 +87,21 @@ class Dialect(BaseModel):
         if self.collector == TODAY.collector:
             return given
         given.pop(self.direction, None)
-        if name := "-".join(given.pop(label) for label in self.devices(device) if label in given):
-            given[device] = self.prefix + name if self.drives and re.fullmatch(self.drives, name) else name
+        names = [given.pop(label) for label in self.devices(device) if label in given]
+        if name := "-".join(names):
+            # a drive that is not divided has one name twice
+            name = names[0] if len(set(names)) == 1 and re.fullmatch(self.drives or ".*", names[0]) else name
+            place = re.fullmatch(self.drives, name) if self.drives else None
+            given[device] = self.prefix + name if place else name
+            if place and place.groupdict():
+                given |= {ENCLOSURE: self.prefix + place["enclosure"], SLOT: place["slot"]}
         named_by = next((label for label in self.hosts(host) if given.get(label)), host)
         if named_by != host:
             given |= {f"exported_{host}": given[host]} if host in given else {}
             given[host] = given.pop(named_by)
+        group = [given.get(label, "") for label in self.group]
+        if group and all(group):  # names of groups repeat from array to array
+            given[GROUP] = "/".join([given.get(host, ""), *group])
         for fact in FACTS:
             if value := given.pop(getattr(self, fact), ""):
                 given[fact] = value
@@ -111,8 +126,10 @@ UNREAD = tuple(Unread(**one) for one in _TABLE["unread"])
 TODAY = DIALECTS[0]
 STEMS = sorted({getattr(one, column).partition("(")[0] for one in DIALECTS for column in COLUMNS})
 """A text that stands in the name of every counter, for all of them."""
-OTHER_DRIVES = "|".join(one.prefix + one.drives for one in DIALECTS if one.drives)
+OTHER_DRIVES = re.sub(r"\?P<\w+>", "?:", "|".join(one.prefix + one.drives for one in DIALECTS if one.drives))
 """A regular expression of our names of drives that are no names of Linux."""
+BLOCK_BYTES = {one.collector: one.block_bytes for one in DIALECTS if one.block_bytes}
+"""Block size of each collector that gives rates and means in place of counters."""
 LOOKED_FOR = ", ".join(dict.fromkeys(one.collector for one in DIALECTS))
 
 

@@ -27,7 +27,7 @@ from ingest.contract.findings import (
 )
 from ingest.reading.devices import drive_of, is_hidden_path, is_placeholder
 from ingest.sources.prometheus.client import Client, PrometheusError, TooMuch
-from ingest.sources.prometheus.dialects import COLLECTOR, LOOKED_FOR, TODAY, not_read, recognised, way_of
+from ingest.sources.prometheus.dialects import COLLECTOR, COLUMNS, LOOKED_FOR, TODAY, not_read, recognised, way_of
 from ingest.sources.prometheus.paths import contradictions, naming_of
 from ingest.sources.prometheus.pull import LOOKBACK_SECONDS, READS, Selection, quoted
 from ingest.sources.prometheus.readings import COUNTERS, NEEDED, READING, named_hosts
@@ -149,7 +149,7 @@ class _Doctor:
         whose = "" if dialect == TODAY else f" of {dialect.title}"
         lacks = {column: getattr(dialect, column) for column in COUNTERS.values() if not there.get(column)}
         shown = [f"{name} ({way_of(column)})" if dialect.direction else name for column, name in lacks.items()]
-        if any(column in lacks for column in NEEDED):
+        if any(column in lacks for column in (COLUMNS if dialect.block_bytes else NEEDED)):
             said = f"no {', '.join(shown)}{whose}; a latency needs I/Os and their time, reads and writes"
             return Finding("counters", MISSING, said, "check that nothing drops them (metric_relabel_configs, --match)")
         if lacks:

@@ -12,7 +12,7 @@ import polars as pl
 
 from ingest.contract.findings import some_of
 from ingest.sources.prometheus.dialects import COLLECTOR, TODAY
-from ingest.sources.prometheus.readings import DRIVE, IDENTITY, NEEDED
+from ingest.sources.prometheus.readings import DRIVE, IDENTITY, NEEDED, RATED
 
 ALIKE = 0.1
 """Counters of one drive that two watchers read differ by no more than this part of what it did meanwhile, or by less than these."""
@@ -36,7 +36,7 @@ def contradictions(readings: pl.DataFrame) -> pl.DataFrame:
     They can where the I/Os and the time spent on them follow one count, or grew alike, or there were few; and neither has another serial.
     """
     place = ["host", "device"]
-    several = readings.select(*DRIVE).unique().filter(pl.len().over(place) > 1)
+    several = readings.select(*DRIVE).unique().filter(~pl.col("path").str.contains(RATED)).filter(pl.len().over(place) > 1)
     if not several.height:
         return pl.DataFrame(schema=CONTRADICTION)
     is_known = pl.all_horizontal(pl.col(name).is_finite().fill_null(False) for name in NEEDED)

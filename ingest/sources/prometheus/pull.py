@@ -263,6 +263,8 @@ def _pull(client: Client, selection: Selection, start: int, end: int, step: int)
     for doubtful, place in _doubtful(points["info"], at_step):
         at_step = at_step.join(doubtful, on=[*place, "seconds"], how="anti")
     clear = _clear(points["scrapes"], points["resets"], at_step, step)
+    if selection.dialect.block_bytes:  # each scrape says how it was since the one before
+        clear = clear.clear()
     unclear = _unclear(points["scrapes"], clear, start)
     at_step = at_step.join(clear.with_columns(is_clear=True), on=[*_PLACE, "seconds"], how="left", maintain_order="left")
     at_step = at_step.with_columns(pl.col("is_clear").fill_null(False).alias("is_whole"))

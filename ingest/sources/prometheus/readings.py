@@ -16,7 +16,7 @@ from ingest.contract.findings import some_of
 from ingest.reading.devices import head_of, host_of, is_path, is_placeholder
 from ingest.reading.parse import HOUR_US, Check
 from ingest.reading.spans import with_spans
-from ingest.sources.prometheus.dialects import COLUMNS, TODAY
+from ingest.sources.prometheus.dialects import BLOCK_BYTES, COLLECTOR, COLUMNS, TODAY
 
 # As far back as Prometheus itself looks for a sample (--query.lookback-delta). An increment that began earlier than this
 # before its hour may belong to hours without a scrape, so it counts for none.
@@ -24,10 +24,14 @@ LOOKBACK_US = 300_000_000
 # The kernel prints the time of a drive's I/Os in milliseconds as 32 bits.
 WRAP_US = 2**32 * 1000
 
+RATED = f'"{COLLECTOR}": "({"|".join(BLOCK_BYTES)})"'
+"""A path of rates and means: what it shows holds since the scrape before, but for no longer than LOOKBACK_US."""
+(_BLOCK_BYTES,) = set(BLOCK_BYTES.values())
 COUNTERS: dict[str, str] = {getattr(TODAY, column): column for column in COLUMNS}
 NEEDED = ("reads", "writes", "read_seconds", "write_seconds")
 COUNTS = ("reads", "writes", "read_bytes", "written_bytes")
 TIMES = {"read_seconds": "reads", "write_seconds": "writes"}
+_BYTES_OF = {"read_seconds": "read_bytes", "write_seconds": "written_bytes"}
 METRIC = {column: metric for metric, column in COUNTERS.items()}
 
 # `path` distinguishes scrape jobs or replicas that watch the same drive: its labels.
@@ -36,7 +40,7 @@ DRIVE: dict[str, pl.DataType] = {"host": pl.String(), "device": pl.String(), "pa
 IDENTITY: dict[str, pl.DataType] = {
     **dict.fromkeys(("serial", "wwn", "model", "firmware"), pl.String()),
     "is_rotating": pl.Boolean(),
-    **dict.fromkeys(("raid_group_id", "array_name", "role"), pl.String()),
+    **dict.fromkeys(("raid_group_id", "array_name", "role", "enclosure", "slot"), pl.String()),
 }
 READING: dict[str, pl.DataType] = {
     **DRIVE,
@@ -72,21 +76,29 @@ class Rolled:
     notes: list[str] = field(default_factory=list)
 
 
-def checks() -> list[Check]:
-    """Rules of a reading: its counters are there, finite, not negative, and I/Os and bytes whole."""
+def has_rates(readings: pl.DataFrame) -> bool:
+    """Whether any are of a collector that gives rates and means."""
+    return bool(readings.select(pl.col("path").str.contains(RATED).any()).item())
+
+
+def checks(with_rates: bool = False) -> list[Check]:
+    """Rules of a reading: its counters are there, finite, not negative, and I/Os and bytes whole but where they are rates.
+
+    A mean of no I/O may be missing; blocks may not, as the mean is of them.
+    """
     found: list[Check] = []
+    is_rate = pl.col("path").str.contains(RATED) if with_rates else pl.lit(False)
     for name in COUNTERS.values():
         value = pl.col(name)
-        if name in NEEDED:
-            found.append(
-                Check(name, f"no {METRIC[name]}, or what its collector calls it, among the counters of the drive", value.is_null())
-            )
+        is_asked = ~is_rate | (pl.col(TIMES[name]) > 0) if name in TIMES else pl.lit(name in NEEDED) | is_rate
+        why = f"no {METRIC[name]}, or what its collector calls it, among the counters of the drive"
+        found.append(Check(name, why, value.is_null() & is_asked))
         found.append(Check(name, "NaN", value.is_nan()))
         found.append(Check(name, "infinite", value.is_infinite()))
         found.append(Check(name, "negative", value < 0))
         found.append(Check(name, "above 2^53, more than a drive can count", value > 2**53))
         if name in COUNTS:
-            found.append(Check(name, "not a whole number", value != value.floor()))
+            found.append(Check(name, "not a whole number", (value != value.floor()) & ~is_rate))
     return found
 
 
@@ -139,17 +151,23 @@ def _steps(readings: pl.DataFrame) -> pl.DataFrame:
     is_first = pl.any_horizontal(pl.col(name) != pl.col(name).shift(1) for name in DRIVE).fill_null(True)
     readings = readings.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias("step_no"), is_first.alias("begins_path"))
     before = {name: _before(name) for name in ("at", "serial", "wwn", *COUNTERS.values())}
+    is_rate = pl.col("path").str.contains(RATED) if has_rates(readings) else pl.lit(False)
+    length_us = pl.col("at").to_physical() - before["at"].to_physical()
     steps = readings.with_columns(
         # an instant on the hour ends the hour before
         ((pl.col("at").to_physical() - 1) // HOUR_US).alias("hour"),
         before["at"].to_physical().alias("begins_us"),
         pl.col("at").to_physical().alias("ends_us"),
         (pl.col("serial").ne_missing(before["serial"]) | (pl.col("wwn") != before["wwn"]).fill_null(False)).alias("is_another"),
-        *(_increment(name, before[name]).alias(f"{name}_more") for name in COUNTERS.values()),
+        *(
+            pl.when(is_rate).then(_of_rate(name, length_us / 1e6)).otherwise(_increment(name, before[name])).alias(f"{name}_more")
+            for name in COUNTERS.values()
+        ),
+        (is_rate & (length_us > LOOKBACK_US)).alias("is_stale"),
     )
     fell = pl.any_horizontal((pl.col(f"{name}_more") < 0).fill_null(False) for name in COUNTERS.values())
     is_near = (pl.col("begins_us") > pl.col("hour") * HOUR_US - LOOKBACK_US).fill_null(False)
-    steps = steps.with_columns(fell.alias("is_reset"), (is_near & ~fell & ~pl.col("is_another")).alias("counts"))
+    steps = steps.with_columns(fell.alias("is_reset"), (is_near & ~fell & ~pl.col("is_another") & ~pl.col("is_stale")).alias("counts"))
     if not _is_watched_twice(steps):
         return steps
     steps = steps.sort("host", "device", "at", "path")
@@ -285,6 +303,13 @@ def _increment(name: str, before: pl.Expr) -> pl.Expr:
     return pl.when(has_wrapped).then(more + WRAP_US).otherwise(more)
 
 
+def _of_rate(name: str, seconds: pl.Expr) -> pl.Expr:
+    """The same of a rate, or of the mean time of a block, which held for these seconds."""
+    if name not in TIMES:
+        return pl.col(name) * seconds
+    return (pl.col(name).fill_null(0) * 1e6 * pl.col(_BYTES_OF[name]) / _BLOCK_BYTES * seconds).round()
+
+
 def _with_claims(readings: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     """Readings without serials that are placeholders of one device, with `is_wwn_of_none`, a world wide name of none, and `is_shared`, a
     serial of several devices at once; notes.
@@ -416,7 +441,7 @@ def _periods(readings: pl.DataFrame) -> pl.DataFrame:
     where another identity came.
     """
     place = ["host", "device"]
-    facts = ["serial", "wwn", "model", "firmware", "is_rotating", "raid_group_id", "array_name", "role"]
+    facts = list(IDENTITY)
     # of what is carried the last of a device says who is there
     ordered = readings.filter(~pl.col("is_carried") | pl.col("since").is_not_null()).sort(*place, "at", "path")
     several = ordered.group_by(place).agg((pl.col("path").n_unique() > 1).any().alias("several")).filter("several")
@@ -453,6 +478,8 @@ def _drives(periods: pl.DataFrame) -> pl.DataFrame:
         place.alias("drive_id"),
         pl.coalesce("raid_group_id", "host").alias("raid_group_id"),
         pl.col("role").fill_null("data").alias("role"),
+        "slot",
+        "enclosure",
         kind.alias("kind"),
         "model",
         "firmware",

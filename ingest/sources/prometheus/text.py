@@ -26,7 +26,20 @@ from ingest.reading.batches import REJECTION
 from ingest.reading.devices import drive_of, is_path, whole_drives, without_whole_disk
 from ingest.reading.readers import SHOWN_VALUE_CHARS, text_blocks
 from ingest.sources.prometheus.arrays import ARRAY, STATE, arrays_of
-from ingest.sources.prometheus.dialects import COLLECTOR, LOOKED_FOR, OTHER_DRIVES, STEMS, TODAY, not_read, of_today
+from ingest.sources.prometheus.dialects import (
+    BLOCK_BYTES,
+    COLLECTOR,
+    COLUMNS,
+    ENCLOSURE,
+    GROUP,
+    LOOKED_FOR,
+    OTHER_DRIVES,
+    SLOT,
+    STEMS,
+    TODAY,
+    not_read,
+    of_today,
+)
 from ingest.sources.prometheus.health import METRICS as HEALTH
 from ingest.sources.prometheus.health import Point
 from ingest.sources.prometheus.readings import COUNTERS, IDENTITY, NEEDED, READING, named_hosts
@@ -85,7 +98,7 @@ class Labels:
     def group_of(self, labels: Mapping[str, str]) -> str | None:
         """The RAID group that a series names; null without one of its labels."""
         values = [value for name in self.group if (value := labels.get(name))]
-        return "/".join(values) if values and len(values) == len(self.group) else None
+        return "/".join(values) if values and len(values) == len(self.group) else labels.get(GROUP)
 
 
 @dataclass
@@ -323,7 +336,8 @@ def _of_collectors(counters: Iterable[tuple[str, dict[str, str]]]) -> list[str]:
     by: dict[str, set[str]] = {}
     for metric, labels in counters:
         by.setdefault(labels.get(COLLECTOR, ""), set()).add(COUNTERS[metric])
-    lacks = {f"counters of {one}": [name for name in NEEDED if name not in columns] for one, columns in by.items() if one}
+    needed = {one: COLUMNS if one in BLOCK_BYTES else NEEDED for one in by}
+    lacks = {f"counters of {one}": [name for name in needed[one] if name not in columns] for one, columns in by.items() if one}
     return [f"{one}, without {some_of(lack)}: no latency can be made of them" if lack else one for one, lack in lacks.items()]
 
 
@@ -381,8 +395,9 @@ def named_by_watcher(series: Iterable[Mapping[str, str]], host: str) -> dict[str
 
 
 def identities(lines: pl.DataFrame, read: dict[str, dict[str, str]]) -> pl.DataFrame:
-    """`node_disk_info`: host, device, path, at, serial, wwn, model, firmware, is_rotating; what is empty is null."""
+    """`node_disk_info`: host, device, path, at, serial, wwn, model, firmware, is_rotating, enclosure, slot; what is empty is null."""
     names = {"serial": "serial", "wwn": "wwn", "model": "model", "firmware": "revision", "rotational": "rotational"}
+    names |= {"enclosure": ENCLOSURE, "slot": SLOT}
     said = _said(lines, read, tuple(names), lambda _, device, labels: (device, *(labels.get(name) or None for name in names.values())))
     return said.with_columns(
         # udev gives blanks as underscores
@@ -429,7 +444,7 @@ def _said(
     return said.unique(PLACE, keep="first", maintain_order=True)
 
 
-_OF_DRIVE = ("serial", "wwn", "model", "revision", "rotational", "path", "major", "minor", "md", "uuid", "role")
+_OF_DRIVE = ("serial", "wwn", "model", "revision", "rotational", "path", "major", "minor", "md", "uuid", "role", ENCLOSURE, SLOT, GROUP)
 
 
 def path_of_counters(path: str | None) -> str:
@@ -440,7 +455,7 @@ def path_of_counters(path: str | None) -> str:
 
 _SAYS = {INFO: identities, MEMBER: memberships}
 TELLS = (pl.col("metric") == INFO) | (
-    (pl.col("metric") == TODAY.reads) & pl.col("labels").str.contains(f'"{COLLECTOR}": .*"(serial|wwn)": ')
+    (pl.col("metric") == TODAY.reads) & pl.col("labels").str.contains(f'"{COLLECTOR}": .*"(serial|wwn|{ENCLOSURE})": ')
 )
 """Series that say who a drive is: where another collector's counters do, their own."""
 

@@ -10,7 +10,7 @@ with rates as (
         -- a log of single I/Os has their sizes, one of averages has rates
         case when metric = 'clat' then block_bytes else value end as rate,
         min(time_s) over run as first_s,
-        max(time_s) over run - min(time_s) over run as span_s
+        (max(time_s) over run) - min(time_s) over run as span_s
     from {{ ref('fct_bench_samples') }}
     where (metric = 'clat' and block_bytes > 0) or (metric in ('bw', 'iops') and block_bytes = 0)
     window run as (partition by experiment_id, config_id, phase, run_number, file, job, metric)

@@ -6,7 +6,7 @@ with spans as (
     select
         *,
         min(midpoint_s) over phases as first_s,
-        max(midpoint_s) over phases - min(midpoint_s) over phases as span_s
+        (max(midpoint_s) over phases) - min(midpoint_s) over phases as span_s
     from {{ ref('step_lab__timed_reads') }}
     window phases as (partition by experiment_id, config_id, phase)
 ),

@@ -53,6 +53,7 @@ swaps as (
     inner join {{ ref('int_drives__periods') }} as periods
         on drives.current_raid_group_id = periods.raid_group_id
         and drives.slot = periods.slot
+        and coalesce(drives.enclosure = periods.enclosure, true)
         and drives.drive_id <> periods.drive_id
         -- the hour of the swap may have rows of both
         and periods.from_hour_utc >= drives.last_hour_utc

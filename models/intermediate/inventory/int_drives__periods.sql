@@ -170,6 +170,10 @@ decided as (
         coalesce(
             max(case when membership_place = 1 then {{ name }} end),
             min_by({{ name }}, membership_place) filter (where {{ name }} is not null and raid_group_id is null)
+{%- if name == 'slot' %},
+            -- and a host or array that guesses the group knows the place
+            min_by(slot, membership_place) filter (where slot is not null and is_group_guessed)
+{%- endif %}
         ) as {{ name }},
 {%- endfor %}
 {%- for name in description %}

@@ -8,6 +8,7 @@ with decisions as (
         coalesce(drives.kind, 'unknown') as kind,
         coalesce(described.raid_group_id, drives.current_raid_group_id) as raid_group_id,
         coalesce(described.slot, drives.slot) as slot,
+        coalesce(described.enclosure, drives.enclosure) as enclosure,
         drives.current_raid_group_id, drives.last_hour_utc
     from {{ ref('stg_raw__decisions') }} as decisions
     left join {{ ref('dim_drive_periods') }} as described
@@ -18,10 +19,12 @@ with decisions as (
 
 -- drive that took a place: a slot, or the name under which a drive was first seen
 taken as (
-    select drive_id, raid_group_id, slot, cast(null as string) as alias, valid_from_utc as taken_at
+    select drive_id, raid_group_id, enclosure, slot, cast(null as string) as alias, valid_from_utc as taken_at
     from {{ ref('dim_drive_periods') }}
     union all
-    select names.drive_id, drives.current_raid_group_id as raid_group_id, cast(null as string) as slot, names.alias, drives.first_hour_utc as taken_at
+    select
+        names.drive_id, drives.current_raid_group_id as raid_group_id, cast(null as string) as enclosure, cast(null as string) as slot, names.alias,
+        drives.first_hour_utc as taken_at
     from {{ ref('int_names') }} as names
     inner join {{ ref('dim_drives') }} as drives on names.drive_id = drives.drive_id and names.from_utc < drives.first_hour_utc + interval 1 hour
     where names.alias like '%/%'
@@ -37,7 +40,7 @@ moved as (
     left join (select distinct drive_id, alias from {{ ref('int_names') }}) as own_names on decisions.drive_id = own_names.drive_id
     inner join taken
         on decisions.raid_group_id = taken.raid_group_id
-        and (decisions.slot = taken.slot or own_names.alias = taken.alias)
+        and ((decisions.slot = taken.slot and coalesce(decisions.enclosure = taken.enclosure, true)) or own_names.alias = taken.alias)
         and decisions.drive_id <> taken.drive_id
         and taken.taken_at >= decisions.hour_utc
         and taken.taken_at <= least(decisions.last_hour_utc, coalesce(decisions.superseded_at, decisions.last_hour_utc))

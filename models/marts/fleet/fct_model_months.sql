@@ -32,9 +32,9 @@ ages as (
 beside_others as (
     select
         *,
-        sum(drive_hours) over age_class - drive_hours as other_drive_hours,
-        sum(slow_hours) over age_class - slow_hours as other_slow_hours,
-        age_year <> 'unknown' and sum(drive_hours) over age_class > drive_hours as is_comparable
+        (sum(drive_hours) over age_class) - drive_hours as other_drive_hours,
+        (sum(slow_hours) over age_class) - slow_hours as other_slow_hours,
+        age_year <> 'unknown' and (sum(drive_hours) over age_class) > drive_hours as is_comparable
     from ages
     window age_class as (partition by month_utc, kind, age_year)
 ),
