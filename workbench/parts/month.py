@@ -74,7 +74,7 @@ def bench_year(setting: Setting) -> list[Section]:
         measure(DRIVETAIL, "build", "--warehouse", warehouse)
         frame = pl.scan_parquet(days[-1])
         files = (deliver(frame, [hour], delivery / f"drive_hours-{end}-{hour}.parquet") for hour in range(1 + setting.repetitions))
-        # the first begins the day, and the publication begins anew
+        # the first begins the day, and its publication is written from scratch
         spent.append(middle([add(file, warehouse)["build"] for file in files][1:]))
     shutil.rmtree(delivery)
     few, many = setting.year_histories
