@@ -2,7 +2,8 @@
 
 Python decides what to run and where files are; every definition is in models/. A build, in one connection,
 1. asks models/plan/ which days the deliveries change that no build has finished with (engine/plan.py),
-2. computes those days from raw, a batch of whole days at a time; each stored model gets a new file per day (engine/execute.py),
+2. computes those days from raw, a batch of whole days at a time, or later hours of the open day; each stored model gets a new file per day
+   (engine/execute.py),
 3. makes the relations of each build, and those of each day where a day that is over has changed,
 4. publishes (engine/publish.py), and only then marks the deliveries as finished: a killed build is simply done again,
 5. builds the analysts' own models over that publication (engine/custom.py), and publishes once more, with them.
@@ -19,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from engine.custom import CustomModels, are_custom_due, build_custom, custom_dig
 from engine.errors import FailedModel, Hindered, ModelError
 from engine.execute import Executor, begin, configure
 from engine.nodes import EACH_BUILD, EACH_DAY, SEED, STORED, VIEW, WITH_INVENTORY, Models, Node
-from engine.plan import INVENTORY, MAX_COUNTED_ROWS, batches, day_of, landed_days, row_count, write_plan_inputs
+from engine.plan import INVENTORY, MAX_COUNTED_ROWS, batches, day_of, has_landed, landed_days, row_count, write_plan_inputs
 from engine.projects import built_models
 from engine.publish import Publication, current_publication, next_publication_id, publish, publish_custom
 from engine.read import first_line, is_each_day_due, published_by, published_custom, published_deliveries
@@ -405,8 +406,7 @@ class Build:
             self.show(is_redefined=is_redefined)
             self._name_publication(publication_id, published_at, horizon)
             if self.is_changed:
-                days = self.changed_days(is_redefined=is_redefined)
-                self.compute(days)
+                self.compute(self.changed_days(is_redefined=is_redefined))
                 self._name_publication(publication_id, published_at, horizon)
             is_each_day_left = self.make_relations(publication_id, is_redefined=is_redefined, daily=daily)
             if asked:
@@ -415,7 +415,18 @@ class Build:
             last = Publication(publication_id, published_at, self.last_hour, horizon, file)
             made_by: dict[str, Any] = {"models": self.version, "thresholds": self.thresholds, "deliveries": self._digests_taken_in()}
             made_by["each_day_due"] = is_each_day_left
-            publish(last, self.executor, self.files, self._custom_before(), made_by=made_by, began=self.started)
+            # one that somebody asks for is written whole: the last may be damaged
+            before = current_publication(self.warehouse) if self.is_changed else None
+            publish(
+                last,
+                self.executor,
+                self.files,
+                self._custom_before(),
+                made_by=made_by,
+                began=self.started,
+                last=before,
+                has_inventory=self.has_inventory,
+            )
         counts = self.computed_hours()
         if self.is_changed or is_redefined:
             self._finish()
@@ -461,16 +472,19 @@ class Build:
 
     def _name_publication(self, publication_id: str, published_at: datetime, horizon: datetime | None) -> None:
         """Write down the publication that is being made, and the last hour with a valid RAID-hour."""
-        self.connection.execute(
-            """
+        (day,) = self.connection.execute("select coalesce(max(day_utc), date '0001-01-01') from plan.files").fetchone() or (date.min,)
+        query = """
             create or replace table raw.publication as
             select
                 ? as publication_id, cast(? as timestamp) as published_at, max(last_hour_utc) as last_hour_utc,
                 cast(? as timestamp) as pruned_before_utc
             from intermediate.int_raid_group_days
-            """,
-            [publication_id, published_at, horizon],
-        )
+        """
+        # the last day first: a year of them is many files
+        for condition in (f" where day_utc = date '{day}'", ""):
+            self.connection.execute(query + condition, [publication_id, published_at, horizon])
+            if self.last_hour is not None:
+                return
 
     @property
     def last_hour(self) -> datetime | None:
@@ -488,8 +502,8 @@ class Build:
             elif is_wanted(node):
                 self.executor.make([node])
 
-    def changed_days(self, *, is_redefined: bool) -> list[date]:
-        """Ask the models which days the new deliveries change."""
+    def changed_days(self, *, is_redefined: bool) -> dict[date, datetime]:
+        """Ask the models which days the new deliveries change, and from which hour on."""
         write_plan_inputs(self.connection, self.new, self.folders, self.horizon, self.dropped)
         if self.has_inventory and not is_redefined:
             self._make_plan(lambda node: node.made == WITH_INVENTORY)
@@ -497,7 +511,7 @@ class Build:
             self.executor.test(node for node in self.executor.stages.plan if node.made == WITH_INVENTORY)
         else:
             self.connection.execute(f"delete from {CHANGED_PLACES}")
-        days = [day for (day,) in self.connection.execute("select day_utc from plan.plan_days__changed order by day_utc").fetchall()]
+        days = dict(self.connection.execute("select day_utc, from_hour_utc from plan.plan_days__changed order by day_utc").fetchall())
         if self.dropped:
             self._forget_days(landed_days(self.dropped, self.horizon))
         return days
@@ -511,9 +525,20 @@ class Build:
         self.connection.execute("delete from state.made_of")
         self.executor.show_store()
 
-    def compute(self, days: list[date]) -> None:
-        """Compute some days from raw and store them."""
+    def later_hours(self, days: Mapping[date, datetime]) -> datetime | None:
+        """The hour from which on the only day that has changed is computed: where all that is stored of it is of hours before."""
+        if len(days) != 1 or self.spark or self.dropped:
+            return None
+        ((day, since),) = days.items()
+        is_stored = self.connection.execute("select count(*) > 0 from plan.files where day_utc = ?", [day]).fetchall() == [(True,)]
+        if not is_stored or self.files.of("drive_samples", [day]) or has_landed(self.folders, day, since, {each.seq for each in self.new}):
+            return None
+        return since
+
+    def compute(self, days: Mapping[date, datetime]) -> None:
+        """Compute some days from raw and store them: those that have changed, and the hour from which on each has."""
         cut = batches(self.folders, days)
+        since = self.later_hours(days)
         self.begin_days(days)
         if self.spark and days:
             self.spark.show(self.connection)
@@ -526,17 +551,18 @@ class Build:
                 require_perseus()
             # without samples nothing is fitted: a Python model costs its imports all the same
             nodes = [node for node in self.executor.stages.days if has_samples or node.name != FITTED]
-            self.executor.show_raw(self.files, batch)
-            with self.executor.computing(nodes, batch):
+            self.executor.show_raw(self.files, batch, since=since)
+            with self.executor.computing(nodes, batch, since):
                 if not has_samples:
                     self.define_empty(FITTED)
                 if self.spark:
                     nodes = self.spark.compute(self.executor, self.files, nodes, batch, horizon=self.horizon, build=self.name)
-                self.executor.compute(nodes, batch, self.name)
+                # tests add up the whole day
+                self.executor.compute(nodes, batch, self.name, since, partial(self.executor.show_raw, self.files, batch))
             slowest = {model: round(seconds, 3) for model, seconds in (Counter(self.executor.seconds) - before).most_common(SLOWEST)}
             self.warehouse.note("stored", first=batch[0], last=batch[-1], slowest_models_s=slowest)
         self.report("days", len(cut), len(cut))
-        self.computed = days
+        self.computed = list(days)
         if cut:
             self.show(is_redefined=False)
 
@@ -569,6 +595,8 @@ class Build:
         is_made = is_due and not is_left
         if is_made and not is_redefined:
             self.warehouse.note("each_day")
+            self.executor.join_files(self.name, self.horizon or date.min, self.open_day)
+            self.executor.show_store()
             self.connection.execute("delete from state.made_of")
             by_week = [node for node in all_nodes if node.made == EACH_DAY and node.week_column] if before == [now] else []
             for node in by_week:
@@ -646,13 +674,15 @@ class Build:
 
     def has_changed_past(self) -> bool:
         """Whether a day that is over has changed since the relations of each day were made."""
-        last = self.last_hour
-        if last is None:
+        if self.last_hour is None:
             return True
-        # a day is over with its last hour
-        open_day = (last + timedelta(hours=1)).date()
         query = "select count(*) > 0 from state.days_not_in_marts where day_utc < ?"
-        return bool(self.connection.execute(query, [open_day]).fetchall()[0][0])
+        return bool(self.connection.execute(query, [self.open_day]).fetchall()[0][0])
+
+    @property
+    def open_day(self) -> date:
+        """The day of which more hours are to come; a day is over with its last hour."""
+        return date.max if self.last_hour is None else (self.last_hour + timedelta(hours=1)).date()
 
     def count_days(self) -> None:
         """Count hours of the days that have changed since they were counted, and of those whose drives are grouped differently now."""

@@ -171,9 +171,11 @@ def _linked(folder: Path, custom: Path | None) -> Path:
 def models_in(manifest: Any, digest: str = "", version: str = "") -> Models:
     """Contents of a compiled manifest."""
     nodes = nodes_of(manifest)
+    columns = {node.name: {name: str(kind) for name, kind in node.columns.items()} for node in nodes}
     sources = {
         (name := f"{source.schema}.{source.name}"): COLUMNS_OF_RAW.get(name)
-        or {column.name: column.data_type for column in source.columns.values()}
+        or columns.get(source.config.meta.get("rows_of"))
+        or {column.name: str(column.data_type) for column in source.columns.values()}
         for source in manifest.sources.values()
     }
     exposed = {

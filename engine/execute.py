@@ -10,7 +10,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ from engine.nodes import (
     Node,
     Test,
 )
-from engine.sources import MEASURED, OF_A_PUBLICATION, RawFiles, no_rows, show_sources, source_rows
+from engine.sources import EARLIER, MEASURED, OF_A_PUBLICATION, RawFiles, no_rows, show_sources, source_rows
 from engine.warehouse import PROJECT, Warehouse, day_folder, quoted
 from ingest.reading.limits import memory_limit
 
@@ -82,7 +82,7 @@ def begin(connection: duckdb.DuckDBPyConnection, models: Models) -> None:
     connection.execute(STATE)
     for name, columns in models.sources.items():
         if not name.startswith("raw.") or name in OF_A_PUBLICATION:
-            connection.execute(f"create table if not exists {name} as {no_rows(columns)}")
+            connection.execute(f"create {'view' if name in EARLIER else 'table'} if not exists {name} as {no_rows(columns)}")
 
 
 class Stages:
@@ -136,12 +136,14 @@ class Executor:
         """The SQL of a node as it runs here."""
         return self._with_thresholds(node.sql)
 
-    def show_raw(self, files: RawFiles, days: Sequence[date] | None = None, horizon: date | None = None) -> None:
-        """Have the models see the files of raw: of what is measured some days, or all from the horizon on."""
+    def show_raw(
+        self, files: RawFiles, days: Sequence[date] | None = None, horizon: date | None = None, since: datetime | None = None
+    ) -> None:
+        """Have the models see the files of raw: of what is measured some days, or all from the horizon on. since: see raw_rows()."""
         sources = self.models.sources
         if days is not None:
             sources = {name: columns for name, columns in sources.items() if name.split(".")[1] in MEASURED}
-        show_sources(self.connection, source_rows(sources, files, self.warehouse.raw, days, horizon))
+        show_sources(self.connection, source_rows(sources, files, self.warehouse.raw, days, horizon, since))
 
     def show_store(self, days: Iterable[date] | None = None, names: Collection[str] | None = None) -> None:
         """Make the stored models, or those of some names, views over their live files, of all days or of some.
@@ -247,10 +249,13 @@ class Executor:
         return int(self.connection.execute("select count(*) from intermediate.int_drives").fetchall()[0][0])
 
     @contextmanager
-    def computing(self, nodes: Iterable[Node], days: Sequence[date]) -> Iterator[None]:
-        """While days are computed: stored models that are only read show these days alone, and joins are run as they are written."""
+    def computing(self, nodes: Iterable[Node], days: Sequence[date], since: datetime | None = None) -> Iterator[None]:
+        """While days are computed: stored models that are only read show these days alone, and joins are run as they are written. since:
+        the hour of the only day from which on it is computed; what is stored of it before stays.
+        """
         self.connection.execute(f"set disabled_optimizers = {quoted(AS_WRITTEN)}")
-        self.connection.execute("delete from plan.shown_days; insert into plan.shown_days select unnest(?::date[])", [list(days)])
+        self.connection.execute("delete from plan.shown_days; insert into plan.shown_days select unnest(?::date[]), ?", [list(days), since])
+        self._show_earlier([] if since is None else [since.date() - timedelta(days=1), since.date()])
         nodes = list(nodes)
         read = set(self.models.above(parent for node in nodes for parent in node.parents)) - {node.relation for node in nodes}
         self.show_store(days, [node.name for node in self.models.made(*STORED) if node.relation in read])
@@ -261,8 +266,22 @@ class Executor:
             for node in self.models.made(WITH_DAYS):
                 self.connection.execute(f"drop table if exists {IN_MEMORY}.main.{node.name}")
             self.connection.execute("delete from plan.shown_days")
+            self._show_earlier([])
 
-    def compute(self, nodes: Iterable[Node], days: Sequence[date], build: str) -> None:
+    def _show_earlier(self, days: Sequence[date]) -> None:
+        """Have the models see what is stored of some days beside what they compute of them."""
+        for source, model in EARLIER.items():
+            ((_, rows),) = self.stored_rows(days, [model])
+            self.connection.execute(f"create or replace view {source} as {rows}")
+
+    def compute(
+        self,
+        nodes: Iterable[Node],
+        days: Sequence[date],
+        build: str,
+        since: datetime | None = None,
+        before_tests: Callable[[], None] = lambda: None,
+    ) -> None:
         """Compute stored models of some days, and what they need in memory, and test them. build: names the files. Use inside computing().
 
         Raises: ModelError naming the first model or test that fails.
@@ -270,26 +289,31 @@ class Executor:
         nodes = list(nodes)
         for node in nodes:
             if node.made in STORED:
-                self._store(node, days, build)
+                self._store(node, days, build, since)
             else:
                 self._make(node)
         self.check_contracts(nodes)
+        before_tests()
         self.test(nodes)
 
-    def _store(self, node: Node, days: Sequence[date], build: str) -> None:
+    def _store(self, node: Node, days: Sequence[date], build: str, since: datetime | None) -> None:
         """Write one immutable file for each day that a model has rows of, and make it the live one:
-        STORE/<model>/day_utc=YYYY-MM-DD/<build>.0.parquet (docs/decisions/0002-the-day-is-the-unit.md).
+        STORE/<model>/day_utc=YYYY-MM-DD/<build>.0.parquet (docs/decisions/0002-the-day-is-the-unit.md). Where a model has a row for each
+        hour, hours since an instant get a file of their own.
         """
         folder = self.warehouse.store / node.name
         sql = self.sql_of(node)
         left_out = list(node.ratios)
-        self.connection.execute("delete from plan.files where model = ? and day_utc in (select unnest(?::date[]))", [node.name, days])
+        is_added = since is not None and "hour_utc" in node.columns
+        if not is_added:
+            self.connection.execute("delete from plan.files where model = ? and day_utc in (select unnest(?::date[]))", [node.name, days])
         if len(days) == 1:  # DuckDB makes no folder for one file, and spreads a partition over as many as it has threads
             (day,) = days
             file = day_folder(self.warehouse.store, node.name, day) / f"{build}.0.parquet"
             file.parent.mkdir(parents=True, exist_ok=True)
             columns = f"* exclude ({', '.join(['day_utc', *left_out])})"
-            self._execute(node, f"copy (select {columns} from ({sql}) where day_utc = date '{day}') to {quoted(file)} ({PARQUET})")
+            rows = f"({sql}) where day_utc = date '{day}'" + (f" and hour_utc >= timestamp '{since}'" if is_added else "")
+            self._execute(node, f"copy (select {columns} from {rows}) to {quoted(file)} ({PARQUET})")
             found = [(day, file)]
         else:
             columns = f"* exclude ({', '.join(left_out)})" if left_out else "*"
@@ -302,6 +326,20 @@ class Executor:
             ]
         self.enter_files(node.name, found)
         self.show_store(days, [node.name])
+
+    def join_files(self, build: str, first: date, before: date) -> None:
+        """Write what was stored hour by hour of each day of [first, before) into a file for the day."""
+        query = """
+            select model, day_utc, list(? || '/' || file order by file) from plan.files where day_utc >= ? and day_utc < ?
+            group by model, day_utc having count(distinct split_part(parse_filename(file), '.', 1)) > 1 order by all
+        """
+        for model, day, files in self.connection.execute(query, [str(self.warehouse.store), first, before]).fetchall():
+            file = day_folder(self.warehouse.store, model, day) / f"{build}.day.parquet"
+            rows = f"read_parquet([{', '.join(map(quoted, files))}], hive_partitioning = false)"
+            self.connection.execute(f"copy (from {rows}) to {quoted(file)} ({PARQUET})")
+            self.connection.execute("begin; delete from plan.files where model = ? and day_utc = ?", [model, day])
+            self.enter_files(model, [(day, file)])
+            self.connection.execute("commit")
 
     def enter_files(self, model: str, files: Sequence[tuple[date, Path]]) -> None:
         """Make files of the store the live ones of their days."""

@@ -5,8 +5,8 @@ Which days changed is decided by the models in models/plan/; this module gives t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from datetime import date, datetime, time
+from collections.abc import Container, Iterable, Sequence
+from datetime import date, datetime, time, timedelta
 from pathlib import Path
 
 import duckdb
@@ -39,17 +39,26 @@ def landed_days(folders: Iterable[Folder | Delivery], horizon: date | None) -> l
     return sorted(day for day in days if horizon is None or day >= horizon)
 
 
-def arrived_days(new: Iterable[Delivery]) -> list[tuple[date, bool]]:
-    """Days of which new deliveries hold drive-hours or samples, and whether they may hold the day's last hour."""
-    found: dict[date, bool] = {}
+def arrived_days(new: Iterable[Delivery]) -> list[tuple[date, bool, datetime]]:
+    """Days of which new deliveries hold drive-hours or samples, whether they may hold the day's last hour, and the first that they hold."""
+    found: dict[date, tuple[bool, datetime]] = {}
     for delivery, name in file_names(new):
         table = name.partition("/")[0]
         if table in MEASURED_KINDS:
             day = day_of(Path(name))
-            last = delivery.last_hour
-            has_last = table == "drive_hours" and last is not None and last >= datetime(day.year, day.month, day.day, 23)
-            found[day] = found.get(day, False) or has_last
-    return sorted(found.items())
+            begin, last = datetime.combine(day, time.min), delivery.last_hour
+            has_last = table == "drive_hours" and last is not None and last >= begin + timedelta(hours=23)
+            first = begin if table != "drive_hours" or delivery.first_hour is None else max(begin, delivery.first_hour)
+            before = found.get(day, (False, first))
+            found[day] = before[0] or has_last, min(before[1], first)
+    return sorted((day, *about) for day, about in found.items())
+
+
+def has_landed(folders: Iterable[Folder], day: date, since: datetime, new: Container[int]) -> bool:
+    """Whether deliveries before the new ones may hold drive-hours of a day from an instant on."""
+    end = datetime.combine(day, time.max)
+    near = (each for folder in folders if folder.overlaps(since, end) for each in folder.deliveries())
+    return any(each.overlaps(since, end) and each.seq not in new for each in near)
 
 
 def write_plan_inputs(

@@ -1,4 +1,4 @@
-"""Publication: one DuckDB file, written from scratch by each build (docs/decisions/0003-publication.md).
+"""Publication: one DuckDB file, written by each build (docs/decisions/0003-publication.md).
 
 A reader opens `warehouse.duckdb` and keeps the file it opened; the next publication takes its place by one rename. Relations are tables;
 drive-hours, RAID-hours and samples are views over immutable Parquet files, shown where they lie.
@@ -24,9 +24,9 @@ import duckdb
 
 from engine.custom import CustomModels
 from engine.execute import Executor, limit_memory
-from engine.nodes import STORED, VIEW, WHEN_ASKED, Node
+from engine.nodes import EACH_DAY, SEED, STORED, VIEW, WHEN_ASKED, WITH_INVENTORY, Node
 from engine.projects import projects, published_schemas
-from engine.read import NOT_ASKED, first_line, own_file
+from engine.read import NOT_ASKED, first_line, own_file, record_of
 from engine.retention import files_needed, read_past, remove_from_raw
 from engine.sources import RawFiles, source_rows
 from engine.warehouse import Warehouse, quoted
@@ -108,28 +108,42 @@ def next_publication_id(warehouse: Warehouse, published_at: datetime) -> str:
 
 
 def publish(
-    publication: Publication, executor: Executor, files: RawFiles, custom: CustomModels, *, made_by: dict[str, Any], began: float
+    publication: Publication,
+    executor: Executor,
+    files: RawFiles,
+    custom: CustomModels,
+    *,
+    made_by: dict[str, Any],
+    began: float,
+    last: Publication | None = None,
+    has_inventory: bool = True,
 ) -> None:
     """Make a publication of the store and the build database and put it in the place of the last one.
 
     custom: the custom models as they were made last. made_by: what its record has of the models. began: when the build began, by
-    time.monotonic().
+    time.monotonic(). last: begun as a copy of it, where its record says that the rest of it would be written again as it is. has_inventory:
+    what is made with inventory has been made again since.
     """
     warehouse = executor.warehouse
     draft = _draft(publication, warehouse)
     horizon = publication.pruned_before_utc
+    made = _Draft(executor, files, horizon)
+    attached = {name: {"state": each.state, "folders": list(map(str, each.folders))} for name, each in made.attached.items()}
+    kept = {"models": made_by["models"], "compiled": executor.models.digest, "tables": made.tables, "attached": attached}
+    record = {} if last is None else record_of(warehouse, last.publication_id)
+    is_begun = last is not None and all(record.get(name) == value for name, value in kept.items())
+    if last is not None and is_begun:
+        shutil.copyfile(last.path, draft)
     executor.connection.execute(f"attach {quoted(draft)} as publication (storage_version {quoted(STORAGE_VERSION)})")
     try:
-        made = _Draft(executor, files, horizon)
-        made.write()
+        made.write(is_begun=is_begun, has_inventory=has_inventory)
     finally:
         executor.connection.execute("use build; detach publication")
     _show_custom(draft, custom, executor)
     seconds = sorted(executor.seconds.items(), key=lambda item: -item[1])
     record = {
         "root": str(warehouse.root), "store": sorted(live_files(warehouse, executor.connection)),
-        "raw": files.folders, "pruned_before_utc": horizon and horizon.isoformat(), **made_by,
-        "attached": {name: {"state": each.state, "folders": list(map(str, each.folders))} for name, each in made.attached.items()},
+        "raw": files.folders, "pruned_before_utc": horizon and horizon.isoformat(), **made_by, **kept,
         "custom": asdict(custom),
         "build_seconds": round(time.monotonic() - began, 3),
         "model_seconds": {model: round(taken, 3) for model, taken in seconds},
@@ -215,17 +229,24 @@ class _Draft:
         self.schemas = published_schemas()
         self.shown: set[str] = set()
         self.row_counts: dict[str, int] = {}
-        query = "select relation, as_of_hour_utc from state.made"
-        self.made: dict[str, datetime | None] = dict(self.connection.execute(query).fetchall())
+        rows = self.connection.execute("select relation, as_of_hour_utc, publication_id from state.made").fetchall()
+        self.made: dict[str, datetime | None] = {relation: hour for relation, hour, _ in rows}
+        stay = {node.relation for node in self.models.made(EACH_DAY, WHEN_ASKED)}
+        self.tables = {relation: publication_id for relation, _, publication_id in rows if relation in stay}
+        """The publication that each table which not every build makes was made for."""
 
-    def write(self) -> None:
-        """Write all of it."""
+    def write(self, *, is_begun: bool, has_inventory: bool) -> None:
+        """Write all of it. is_begun: into a copy of a publication with the same `tables`, which stay. has_inventory: see publish()."""
         # one transaction: DuckDB would write each of 2,000 comments to the file's log
-        self.connection.execute("use publication; begin")
+        self.connection.execute("use publication; begin; drop schema if exists custom cascade")
         others = (shown.relation.split(".")[0] for each in self.attached.values() for shown in each.relations)
         schemas = dict.fromkeys(("raw", "plan", "seeds", "staging", "intermediate", *self.schemas, "custom", *others))
-        self.connection.execute(";".join(f"create schema {schema}" for schema in schemas))
-        self.connection.execute("create table plan.root as select ? as root", [str(self.warehouse.root)])
+        self.connection.execute(";".join(f"create schema if not exists {schema}" for schema in schemas))
+        if is_begun:
+            stay = (SEED, VIEW, EACH_DAY, WHEN_ASKED) if has_inventory else (SEED, VIEW, EACH_DAY, WHEN_ASKED, WITH_INVENTORY)
+            self.shown.update(node.relation for node in self.models.made(*stay))
+            self.row_counts.update(self.connection.execute("select relation, row_count from raw.relations").fetchall())
+        self.connection.execute("create or replace table plan.root as select ? as root", [str(self.warehouse.root)])
         self.connection.execute(f"comment on table plan.root is {quoted(self.warehouse.root)}")
         wanted = [node.relation for node in self.models if node.schema in self.schemas or node.made in STORED]
         sources = [name for name in self.models.sources if name.startswith("raw.")]
@@ -233,7 +254,7 @@ class _Draft:
             self._show(relation)
         for shown in (shown for each in self.attached.values() for shown in each.relations):
             if shown.is_table:
-                self.connection.execute(f"create table {shown.relation} as {shown.rows}")
+                self.connection.execute(f"create or replace table {shown.relation} as {shown.rows}")
             else:
                 self._view(shown.relation, shown.rows)
             if shown.node is not None:
@@ -241,7 +262,7 @@ class _Draft:
         # what `show tables` lists: a few of them, by names to start with
         for node in self.models:
             if node.schema in self.schemas and (short_name := node.meta.get("short_name")):
-                self.connection.execute(f"create view main.{short_name} as from {node.relation}")
+                self.connection.execute(f"create or replace view main.{short_name} as from {node.relation}")
                 self._describe("view", node, f"main.{short_name}")
         self._name_relations()
         self.connection.execute("commit")
@@ -266,16 +287,16 @@ class _Draft:
         else:
             kind = "table"
             ((self.row_counts[relation],),) = self.connection.execute(
-                f"create table {relation} as select * from build.{relation}"
+                f"create or replace table {relation} as select * from build.{relation}"
             ).fetchall()
         if node.schema in self.schemas:
             self._describe(kind, node)
 
     def _show_source(self, relation: str) -> None:
         if relation == "raw.publication":
-            self.connection.execute("create table raw.publication as select * from build.raw.publication")
+            self.connection.execute("create or replace table raw.publication as select * from build.raw.publication")
         elif relation == "raw.relations":
-            self.connection.execute("create table raw.relations as select * from build.raw.relations")
+            self.connection.execute("create or replace table raw.relations as select * from build.raw.relations")
         else:
             self._view(relation, self.sources[relation])
 
@@ -296,7 +317,7 @@ class _Draft:
         describe(self.connection, kind, node, name, as_of)
 
     def _view(self, relation: str, rows: str) -> None:
-        self.connection.execute(f"create view {relation} as {in_its_place(rows, self.warehouse)}")
+        self.connection.execute(f"create or replace view {relation} as {in_its_place(rows, self.warehouse)}")
 
 
 def in_its_place(rows: str, warehouse: Warehouse) -> str:

@@ -91,24 +91,24 @@ def published_by(warehouse: Warehouse, publication_id: str) -> str | None:
     """The version of the models that made a publication, with the warehouse's thresholds (engine/build.py, Build.version); None where its
     record cannot be read.
     """
-    version: str | None = _record(warehouse, publication_id).get("models")
+    version: str | None = record_of(warehouse, publication_id).get("models")
     return version
 
 
 def published_thresholds(warehouse: Warehouse, publication_id: str) -> dict[str, Any]:
     """The thresholds that a publication was made with: those of dbt_project.yml, and in their place the warehouse's own."""
-    own: dict[str, Any] = _record(warehouse, publication_id).get("thresholds", {})
+    own: dict[str, Any] = record_of(warehouse, publication_id).get("thresholds", {})
     return variables() | own
 
 
 def published_deliveries(warehouse: Warehouse, publication_id: str) -> dict[int, str]:
     """The deliveries that a publication was made of, number -> digest; empty where its record cannot be read."""
-    return {int(number): digest for number, digest in _record(warehouse, publication_id).get("deliveries", {}).items()}
+    return {int(number): digest for number, digest in record_of(warehouse, publication_id).get("deliveries", {}).items()}
 
 
 def damaged_files(warehouse: Warehouse, publication_id: str) -> list[Path]:
     """Files of the store that a publication reads, and that are gone or do not end as Parquet does."""
-    record = _record(warehouse, publication_id)
+    record = record_of(warehouse, publication_id)
     store = Path(record.get("root", ""), warehouse.store.name)
     files = (warehouse.store / Path(file).relative_to(store) for file in record.get("store", []))
     return [file for file in files if not _is_whole(file)]
@@ -125,16 +125,16 @@ def _is_whole(path: Path) -> bool:
 
 def is_each_day_due(warehouse: Warehouse, publication_id: str) -> bool:
     """Whether a publication's relations of each day are still to be made of a day that is over."""
-    return bool(_record(warehouse, publication_id).get("each_day_due"))
+    return bool(record_of(warehouse, publication_id).get("each_day_due"))
 
 
 def published_custom(warehouse: Warehouse, publication_id: str) -> Row:
     """Record of the custom models in a publication (engine/custom.py, CustomModels); empty where it cannot be read."""
-    custom: Row = _record(warehouse, publication_id).get("custom", {})
+    custom: Row = record_of(warehouse, publication_id).get("custom", {})
     return custom
 
 
-def _record(warehouse: Warehouse, publication_id: str) -> Row:
+def record_of(warehouse: Warehouse, publication_id: str) -> Row:
     """A publication's record; nothing where it cannot be read."""
     try:
         record: Row = json.loads((warehouse.publications / f"{publication_id}.json").read_text(encoding="utf-8"))
@@ -145,7 +145,7 @@ def _record(warehouse: Warehouse, publication_id: str) -> Row:
 
 def published_files(warehouse: Warehouse, publication_id: str) -> list[Path]:
     """The files of the store that a publication shows."""
-    return [Path(file) for file in _record(warehouse, publication_id).get("store", [])]
+    return [Path(file) for file in record_of(warehouse, publication_id).get("store", [])]
 
 
 def stored_files(warehouse: Warehouse, publication_id: str, model: str, day: date) -> list[Path]:
@@ -219,7 +219,7 @@ def open_for_questions(
     files = ", ".join(quoted(path) for path in (warehouse.decisions, *([out.resolve()] if out is not None else [])))
     connection.execute(f"set allowed_paths = [{files}]")
     ((publication_id,),) = connection.execute("select publication_id from raw.publication").fetchall()
-    attached = [folder for each in _record(warehouse, publication_id).get("attached", {}).values() for folder in each["folders"]]
+    attached = [folder for each in record_of(warehouse, publication_id).get("attached", {}).values() for folder in each["folders"]]
     folders = ", ".join(quoted(folder) for folder in (warehouse.raw / "deliveries", warehouse.store, *attached))
     connection.execute(f"set allowed_directories = [{folders}]")
     connection.execute("set enable_external_access = false; set lock_configuration = true")

@@ -12,6 +12,9 @@ import duckdb
 from engine.warehouse import quoted
 from ingest.raw.store import Folder, names_in, source_of
 
+EARLIER = {"plan.earlier_drive_days": "int_drive_days", "plan.earlier_drive_days__merged": "int_drive_days__merged"}
+"""Sources that show what is stored of a day of which only later hours are computed, and of the day before; the model of their rows."""
+
 MEASURED = {"drive_hours": "hour_utc", "drive_samples": "from_utc"}
 """Tables of which a build shows the days that it computes, and the column that says when."""
 
@@ -120,15 +123,25 @@ def identity_of(table: str, columns: Columns) -> dict[str, str]:
     return {name: columns[name] for name in ("source", "is_alias", "is_group_guessed", "array_name", *spans) if name in columns}
 
 
-def raw_rows(table: str, columns: Columns, files: RawFiles, days: Sequence[date] | None = None, horizon: date | None = None) -> str:
-    """SQL for the rows of a raw table. days: of measured tables those to show, with the hour before each; None: all from the horizon on."""
-    found, condition = raw_files(table, files, days, horizon)
+def raw_rows(
+    table: str,
+    columns: Columns,
+    files: RawFiles,
+    days: Sequence[date] | None = None,
+    horizon: date | None = None,
+    since: datetime | None = None,
+) -> str:
+    """SQL for the rows of a raw table. days: of measured tables those to show, with the hour before each; None: all from the horizon on.
+
+    since: of one day, the first hour to show, with the hour before it.
+    """
+    found, condition = raw_files(table, files, days, horizon, since)
     rows = rows_of(columns, found, identity_of(table, columns))
     return f"select * from ({rows}) where {condition}" if found and condition else rows
 
 
 def raw_files(
-    table: str, files: RawFiles, days: Sequence[date] | None = None, horizon: date | None = None
+    table: str, files: RawFiles, days: Sequence[date] | None = None, horizon: date | None = None, since: datetime | None = None
 ) -> tuple[list[Path], str | None]:
     """The files that the rows of a raw table are in, and the condition on them, if any. See raw_rows()."""
     conditions = []
@@ -140,6 +153,8 @@ def raw_files(
     if table not in MEASURED or days is None:
         return files.of(table, None, horizon), " and ".join(conditions) or None
     spans = _spans(days, looks_back=table == LOOKS_BACK)
+    if since is not None and table == LOOKS_BACK:
+        spans = [(since - timedelta(hours=1), end) for _, end in spans]
     shown = {day for begin, end in spans for day in (begin.date(), end.date())} | set(days)
     # a stretch of days is one range: DuckDB skips row groups by one comparison, not by one of many
     at = MEASURED[table]
@@ -165,7 +180,12 @@ DECIDED = "raw.decisions"
 
 
 def source_rows(
-    sources: Mapping[str, Columns], files: RawFiles, raw: Path, days: Sequence[date] | None = None, horizon: date | None = None
+    sources: Mapping[str, Columns],
+    files: RawFiles,
+    raw: Path,
+    days: Sequence[date] | None = None,
+    horizon: date | None = None,
+    since: datetime | None = None,
 ) -> dict[str, str]:
     """SQL for the rows of those sources that are views over files, by name. See raw_rows()."""
     found = {}
@@ -174,7 +194,7 @@ def source_rows(
         if source == DECIDED:
             found[source] = DECISIONS.format(path=quoted(raw / "decisions.jsonl"))
         elif schema == "raw" and source not in OF_A_PUBLICATION:
-            found[source] = raw_rows(table, columns, files, days, horizon)
+            found[source] = raw_rows(table, columns, files, days, horizon, since)
     return found
 
 

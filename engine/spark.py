@@ -31,7 +31,7 @@ from engine.compiled import models_of
 from engine.errors import FailedModel, Hindered, ModelError
 from engine.execute import Executor
 from engine.nodes import STORED, VIEW, Models, Node, Test
-from engine.sources import OF_A_PUBLICATION, RawFiles, raw_files
+from engine.sources import EARLIER, OF_A_PUBLICATION, RawFiles, raw_files
 from engine.thresholds import own_thresholds
 from engine.warehouse import Warehouse, day_folder, quoted
 from ingest.contract.extras import how_to_install
@@ -407,7 +407,7 @@ class SparkStore:
         landed = [name.split(".")[1] for name in sources if name.startswith("raw.") and name not in OF_A_PUBLICATION]
         executor.show_raw(landed, files, days, horizon)
         made = [name for name in read if (node := models.by_relation.get(name)) and node.made not in (*STORED, VIEW) and name not in names]
-        shown = ["plan.shown_days", "raw.publication"]
+        shown = ["plan.shown_days", *EARLIER, "raw.publication"]
         executor.take(duck.connection, [*made, *shown])
         executor.show_store(days)
         executor.make(views)

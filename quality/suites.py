@@ -76,18 +76,20 @@ class Finding:
 
 
 @contextmanager
-def _without_pyspark() -> Iterator[None]:
-    """Hide pyspark from what is imported: Great Expectations would import all of it. That takes seconds and warns of pandas, and where no
-    file was started, as in `python -c` and in pytest's workers, pyspark ends the process with exit 0: it thinks that it tests itself.
+def _without(*packages: str) -> Iterator[None]:
+    """Hide packages from what is imported: Great Expectations would import all of pyspark and SQLAlchemy, which pandas' frames do not need.
+    That takes seconds and warns of pandas, and where no file was started, as in `python -c` and in pytest's workers, pyspark ends the
+    process with exit 0: it thinks that it tests itself.
     """
-    imported = {name: module for name, module in sys.modules.items() if name.partition(".")[0] == "pyspark"}
+    imported = {name: module for name, module in sys.modules.items() if name.partition(".")[0] in packages}
     for name in imported:
         del sys.modules[name]
-    sys.modules["pyspark"] = None  # type: ignore[assignment]  # to import it is an ImportError then
+    sys.modules.update(dict.fromkeys(packages))  # type: ignore[arg-type]  # to import one is an ImportError then
     try:
         yield
     finally:
-        del sys.modules["pyspark"]
+        for name in packages:
+            del sys.modules[name]
         sys.modules.update(imported)
 
 
@@ -118,7 +120,7 @@ def _loaded() -> Any:
     os.environ["GX_ANALYTICS_ENABLED"] = "false"
     try:
         _import_when_used("scipy", "stats")  # two thirds of a second, for expectations that few suites have
-        with _without_pyspark():
+        with _without("pyspark", "sqlalchemy"):
             import great_expectations as gx
             from great_expectations.data_context.types.base import ProgressBarsConfig
     except ImportError as error:

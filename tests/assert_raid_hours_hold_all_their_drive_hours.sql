@@ -1,14 +1,24 @@
 -- The rows that a RAID-hour's medians were taken over are the rows that are compared with them. A row here is a RAID group's day whose medians
 -- counted other drive-hours than were stored.
-with drive_hours as (
+with drive_days as (
+    select raid_group_id, day_utc, reported_hours from {{ ref('int_drive_days') }}
+    union all
+    -- earlier hours of an open day are not computed again
+    select raid_group_id, day_utc, -reported_hours as reported_hours
+    from {{ source('plan', 'earlier_drive_days') }}
+    where day_utc in (select day_utc from {{ source('plan', 'shown_days') }})
+),
+
+drive_hours as (
     select raid_group_id, day_utc, cast(sum(reported_hours) as bigint) as row_count
-    from {{ ref('int_drive_days') }}
+    from drive_days
     group by raid_group_id, day_utc
 ),
 
 raid_hours as (
     select raid_group_id, cast(hour_utc as date) as day_utc, cast(sum(row_count) as bigint) as row_count
     from {{ ref('int_raid_hours__medians') }}
+    where hour_utc >= {{ first_computed_hour() }}
     group by raid_group_id, cast(hour_utc as date)
 )
 

@@ -28,7 +28,7 @@ from workbench.parts.day import bench_day
 from workbench.parts.decisions import bench_decisions
 from workbench.parts.deliveries import bench_deliveries
 from workbench.parts.hour import bench_hour
-from workbench.parts.month import bench_month
+from workbench.parts.month import bench_month, bench_year
 from workbench.parts.questions import bench_commands
 from workbench.parts.report import bench_report
 from workbench.parts.scale import bench_scale
@@ -39,6 +39,7 @@ PARTS: dict[str, Callable[[Setting], list[Section]]] = {
     "day": bench_day,
     "hour": bench_hour,
     "month": bench_month,
+    "year": bench_year,
     "scale": bench_scale,
     "commands": bench_commands,
     "check": bench_check,

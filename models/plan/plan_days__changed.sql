@@ -1,15 +1,16 @@
--- Days whose drive-hours a build computes again, because something that they are made of has changed. Grain: day_utc.
+-- Days whose drive-hours a build computes again, because something that they are made of has changed, and from which hour on. Grain: day_utc.
 with arrived as (
-    select day_utc, has_last_hour from {{ source('plan', 'arrived_days') }}
+    select day_utc, has_last_hour, from_hour_utc from {{ source('plan', 'arrived_days') }}
     union all
     -- a record that lost a conflict with one that has just arrived, which may be of another RAID group
     select
         cast(hour_utc as date) as day_utc,
-        cast(hour_utc + interval 1 hour as date) > cast(hour_utc as date) as has_last_hour
+        cast(hour_utc + interval 1 hour as date) > cast(hour_utc as date) as has_last_hour,
+        hour_utc as from_hour_utc
     from {{ source('raw', 'retired_drive_hours') }}
     where retired_by_delivery_seq in (select delivery_seq from {{ source('plan', 'new_deliveries') }})
     union all
-    select cast(from_utc as date) as day_utc, false as has_last_hour
+    select cast(from_utc as date) as day_utc, false as has_last_hour, cast(null as timestamp) as from_hour_utc
     from {{ source('raw', 'retired_drive_samples') }}
     where retired_by_delivery_seq in (select delivery_seq from {{ source('plan', 'new_deliveries') }})
 ),
@@ -32,22 +33,25 @@ moved as (
 ),
 
 changed as (
-    select day_utc, has_last_hour from arrived
+    select day_utc, has_last_hour, from_hour_utc from arrived
     union all
-    select day_utc, has_last_hour from moved
+    select day_utc, has_last_hour, cast(null as timestamp) as from_hour_utc from moved
 ),
 
 affected as (
-    select day_utc from changed
-    union
+    select day_utc, from_hour_utc from changed
+    union all
     -- a build that did not finish has left them as it saw places and classes then
-    select day_utc from {{ source('plan', 'unfinished_days') }}
-    union
+    select day_utc, cast(null as timestamp) as from_hour_utc from {{ source('plan', 'unfinished_days') }}
+    union all
     -- the first hour of the next day looks back at this day's last
-    select cast(day_utc + interval 1 day as date) as day_utc from changed where has_last_hour
+    select cast(day_utc + interval 1 day as date) as day_utc, cast(null as timestamp) as from_hour_utc from changed where has_last_hour
 )
 
-select affected.day_utc
+select
+    affected.day_utc,
+    min(coalesce(affected.from_hour_utc, cast(affected.day_utc as timestamp))) as from_hour_utc
 from affected
 -- what was pruned, and a day on which nothing has landed, is not computed
 where affected.day_utc in (select day_utc from {{ source('plan', 'landed_days') }})
+group by affected.day_utc

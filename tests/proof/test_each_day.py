@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from datetime import datetime, timedelta
 from pathlib import Path
+from unittest.mock import Mock
 
 import duckdb
 import polars as pl
@@ -13,6 +15,8 @@ import pytest
 from drivetail.service.maintenance import check_sums
 from engine.build import build, built, publish_store
 from engine.compiled import models_of
+from engine.nodes import EACH_BUILD, WITH_INVENTORY
+from engine.read import published_files
 from engine.warehouse import Warehouse
 from ingest import ingest
 from report import due_weeks, write_report
@@ -119,3 +123,52 @@ def test_relations_made_in_parts_or_by_the_week_equal_the_whole(
         assert connection.execute(query).fetchall() == [(3,)]
     by_week = [node.relation for node in models_of() if node.week_column]
     assert marts_differences(whole.path, in_parts.path, only=["marts.fct_drive_slowness", *by_week]) == []
+
+
+def test_hours_that_arrive_are_added_to_their_day_until_it_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fleet, monday = tmp_path / "fleet", datetime(2026, 1, 5)
+    simulate(fleet, disk_groups=2, ssd_groups=1, hours=49, seed=5)
+    rows = pl.concat([pl.read_parquet(path) for path in sorted(fleet.glob("drive_hours*"))])
+    for path in fleet.glob("drive_hours*"):
+        path.unlink()
+    hour = (pl.col("hour_utc") - monday).dt.total_hours()
+    slow, late, new, gone, *_ = rows["drive_id"].unique(maintain_order=True)
+    # slow over midnight and over what is added; one begins and one ends within the second day
+    is_slow = (pl.col("drive_id") == slow) & hour.is_between(22, 30)
+    rows = rows.with_columns(
+        pl.when(is_slow).then(pl.col(name) * 9).otherwise(pl.col(name)) for name in ("read_latency_us", "write_latency_us")
+    ).filter(~((pl.col("drive_id") == new) & hour.is_between(24, 26)) & ~((pl.col("drive_id") == gone) & hour.is_between(27, 47)))
+    is_late = (pl.col("drive_id") == late) & (hour == 29)
+    warehouse = Warehouse(tmp_path / "warehouse")
+    ingest("bundle", [fleet], warehouse.root)
+
+    def files_of_tuesday(daily: bool | None = False) -> dict[str, int]:
+        found = published_files(warehouse, build(warehouse, daily=daily).publication.publication_id)
+        return Counter(path.parts[-3] for path in found if path.parent.name == "day_utc=2026-01-06")
+
+    counts = []
+    arrived = [hour < 24, hour == 24, hour == 25, hour.is_between(26, 28), (hour == 29) & ~is_late, (hour == 30) | is_late, hour == 31]
+    for number, which in enumerate([*arrived, hour == 32, hour == 33]):
+        deliver(warehouse, tmp_path / str(number), rows.filter(which))
+        if number == 7:  # a build that does not finish has added the hour, and the next computes the day
+            with monkeypatch.context() as patch:
+                patch.setattr("engine.build.Build.make_relations", Mock(side_effect=RuntimeError))
+                with pytest.raises(RuntimeError):
+                    build(warehouse)
+        counts.append(files_of_tuesday())
+    assert [count["int_drive_hours"] for count in counts] == [0, 1, 2, 3, 4, 1, 2, 1, 2]
+    assert all(count["int_drive_days"] == 1 for count in counts[1:]), "days are added up"
+    deliver(warehouse, tmp_path / "rest", rows.filter(hour.is_between(34, 47)))
+    with monkeypatch.context() as patch:
+        patch.setattr("engine.publish.shutil.copyfile", copy := Mock(wraps=shutil.copyfile))
+        assert files_of_tuesday()["int_drive_hours"] == 3
+        deliver(warehouse, tmp_path / "wednesday", rows.filter(hour > 47))
+        assert files_of_tuesday()["int_drive_hours"] == 3
+        begun_as_a_copy = build(warehouse, daily=False).publication.path
+        assert set(files_of_tuesday(daily=None).values()) == {1}, "the day is over, and one file"
+        assert [Path(call.args[1]).name for call in copy.call_args_list].count("draft.duckdb") == 2, "only those of an hour begin as copies"
+    made_again = [node.relation for node in models_of().made(EACH_BUILD, WITH_INVENTORY) if node.schema == "marts"]
+    assert marts_differences(begun_as_a_copy, warehouse.published, only=made_again) == []
+    twin = Warehouse(tmp_path / "twin")
+    shutil.copytree(warehouse.raw, twin.raw)
+    assert marts_differences(build(warehouse).publication.path, build(twin).publication.path) == []

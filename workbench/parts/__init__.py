@@ -43,6 +43,11 @@ class Setting:
         return (1, 3) if self.small else (1, 7, 28)
 
     @property
+    def year_histories(self) -> tuple[int, int]:
+        """Days of history before one more hour of a small fleet."""
+        return (1, 3) if self.small else (28, 365)
+
+    @property
     def relation_days(self) -> tuple[int, int]:
         """Days of the smaller fleet whose relations are made: full size gives 9 and 38 million drive-hours."""
         return (2, 4) if self.small else (8, 34)

@@ -16,8 +16,11 @@ from workbench.parts import Bound, Section, Setting, middle
 from workbench.parts.console import served
 from workbench.parts.hour import add, deliver
 from workbench.parts.questions import demo_warehouse, questions
+from workbench.parts.scale import delivered_day
 
-HOUR_LIMITS = (9.0, 6.0)
+HOUR_LIMITS = (6.0, 4.0)
+DEMO_FLEET = (9, 4)
+"""RAID groups of disks and of SSDs, as drivetail.demo has them."""
 ROWS = 100
 READ_SECONDS, READ_AIM, READ_MIB = 0.3, 0.05, 500.0
 DAY_LIMITS = ((20.0, 7.0), (60.0, 20.0))
@@ -53,6 +56,41 @@ class Month:
         runs = [add(file, self.warehouse, "--gate") for file in files]
         shutil.rmtree(folder)
         return {step: middle([run[step] for run in runs]) for step in runs[0]}
+
+
+def bench_year(setting: Setting) -> list[Section]:
+    """One more hour of the demo's fleet after four weeks and after a year of the same day: what a build reads of the past shows there."""
+    name = "small-year" if setting.small else "year"
+    folder, warehouse = setting.work / name, setting.work / f"{name}-warehouse"
+    shutil.rmtree(warehouse, ignore_errors=True)
+    rows = simulate(folder, *DEMO_FLEET, 1)
+    source, delivery = next(folder.glob("drive_hours*.parquet")), setting.work / "year-delivery"
+    delivery.mkdir(exist_ok=True)
+    measure(DRIVETAIL, "ingest", "bundle", folder / "drives.parquet", folder / "drive_events.parquet", "--warehouse", warehouse)
+    spent: list[Cost] = []
+    for begin, end in zip((0, *setting.year_histories), setting.year_histories, strict=False):
+        days = [delivered_day(source, day, delivery / f"drive_hours-{day:03d}.parquet") for day in range(begin, end + 1)]
+        measure(DRIVETAIL, "ingest", "bundle", *days[:-1], "--warehouse", warehouse)
+        measure(DRIVETAIL, "build", "--warehouse", warehouse)
+        frame = pl.scan_parquet(days[-1])
+        files = (deliver(frame, [hour], delivery / f"drive_hours-{end}-{hour}.parquet") for hour in range(1 + setting.repetitions))
+        # the first begins the day, and its publication is written from scratch
+        spent.append(middle([add(file, warehouse)["build"] for file in files][1:]))
+    shutil.rmtree(delivery)
+    few, many = setting.year_histories
+    lines = [
+        f"{rows // 24:,} drive-hours each: `build --no-daily`. Medians of {setting.repetitions} hours of the next day.",
+        "",
+        "| history (days) | build, wall (s) | build, CPU (s) | peak memory (MiB) |",
+        "|--:|--:|--:|--:|",
+        *(f"| {history} | {cost.cells} |" for history, cost in zip(setting.year_histories, spent, strict=True)),
+    ]
+    growth = spent[1].cpu_seconds / spent[0].cpu_seconds
+    return [
+        Section(
+            "One more hour of the demo's fleet", lines, [Bound(f"growth of CPU time from {few} to {many} days", growth, 1.15, "x", 1.05)]
+        )
+    ]
 
 
 def reading(warehouse: Path, name: str) -> tuple[list[str], list[Bound]]:
@@ -113,7 +151,7 @@ def bench_month(setting: Setting) -> list[Section]:
     first = of_hours[0]
     hour_bounds = [
         Bound("wall time of the slowest", max(cost.seconds for cost in of_hours), HOUR_LIMITS[0], aim=HOUR_LIMITS[1]),
-        Bound(f"growth of CPU time {spans}", max(cost.cpu_seconds for cost in of_hours) / first.cpu_seconds, 1.25, "x"),
+        Bound(f"growth of CPU time {spans}", max(cost.cpu_seconds for cost in of_hours) / first.cpu_seconds, 1.15, "x", 1.05),
         Bound(f"growth of wall time {spans}", max(cost.seconds for cost in of_hours) / first.seconds, 1.25, "x"),
     ]
     hours = [

@@ -81,8 +81,8 @@ def bench_scale(setting: Setting) -> list[Section]:
                 Bound(f"{PAPER_DAYS} days alone{pace}", whole * days.seconds / 60, 27, "min", 15),
                 Bound(f"landed Parquet to all marts published, {PAPER_DAYS} days{pace}", whole * build.seconds / 60, 36, "min", 20),
                 *of_each_day,
-                Bound("peak memory of a build", max(build.peak_mib, more.peak_mib) / 1024, 4, "GiB"),
-                Bound("raw and store together over the delivered Parquet", (raw + store) / delivered, 2.5, "x", 1.5),
+                Bound("peak memory of a build", max(build.peak_mib, more.peak_mib) / 1024, 3, "GiB"),
+                Bound("raw and store together over the delivered Parquet", (raw + store) / delivered, 2, "x", 1.5),
             ],
         )
     ]

@@ -1,7 +1,15 @@
 {{ config(meta={'made': 'by_day'}) }}
 -- Day of each drive, in counts that add up: by drive because kind, age, model and cell type may be corrected later, and
 -- because hours of one drive are not independent. Grain: day_utc, drive_id, raid_group_id.
-with drive_days as (
+-- Hours that arrive of an open day are added to what is stored of the earlier ones.
+{%- set sets = [
+    'reported', 'in_population', 'slowdown', 'slow', 'mild', 'peer', 'data', 'low_coverage', 'no_io', 'too_few_drives', 'zero_median', 'too_few_ios', 'unlike_load', 'no_peers',
+    'undirected'
+] %}
+{%- set numbers = ['judged_hours', 'like_load_hours', 'judged_slow_hours', 'io_count'] %}
+{%- for edge in var('slowdown_edges') %}{% do numbers.append('slowdown_hours_' ~ edge_name(edge)) %}{% endfor %}
+{%- for edge in (var('chronic_clear_slowdown'), var('chronic_slowdown')) %}{% do numbers.append('judged_hours_' ~ edge_name(edge)) %}{% endfor %}
+with computed as (
     select
         day_utc, drive_id, raid_group_id,
         min(hour_utc) as first_hour_utc,
@@ -43,7 +51,33 @@ with drive_days as (
         max(slowdown) as max_slowdown,
         max(case when judged_slowdown >= {{ var('chronic_slowdown') }} then latency_us end) as max_late_latency_us
     from {{ ref('int_drive_hours__compared') }}
+    where hour_utc >= {{ first_computed_hour() }}
     group by day_utc, drive_id, raid_group_id
+),
+
+drive_days as (
+    select
+        coalesce(computed.day_utc, earlier.day_utc) as day_utc,
+        coalesce(computed.drive_id, earlier.drive_id) as drive_id,
+        coalesce(computed.raid_group_id, earlier.raid_group_id) as raid_group_id,
+        coalesce(earlier.first_hour_utc, computed.first_hour_utc) as first_hour_utc,
+        coalesce(computed.last_hour_utc, earlier.last_hour_utc) as last_hour_utc,
+        coalesce(computed.declared_kind, earlier.declared_kind) as declared_kind,
+        coalesce(computed.is_group_guessed, earlier.is_group_guessed) as is_group_guessed,
+{%- for name in sets %}
+        coalesce(computed.{{ name }}_in, 0) | coalesce(earlier.{{ name }}_in, 0) as {{ name }}_in,
+{%- endfor %}
+{%- for name in numbers %}
+        coalesce(computed.{{ name }} + earlier.{{ name }}, computed.{{ name }}, earlier.{{ name }}) as {{ name }},
+{%- endfor %}
+{%- for name in ('slow_at', 'max_slowdown', 'max_late_latency_us') %}
+        greatest(computed.{{ name }}, earlier.{{ name }}) as {{ name }}{{ ',' if not loop.last }}
+{%- endfor %}
+    from computed
+    full join {{ source('plan', 'earlier_drive_days') }} as earlier
+        on computed.day_utc = earlier.day_utc
+        and computed.drive_id = earlier.drive_id
+        and computed.raid_group_id = earlier.raid_group_id
 ),
 
 -- the hour before a day's first is the last of the day before

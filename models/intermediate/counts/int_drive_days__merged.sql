@@ -18,16 +18,28 @@ counted as (
         cast(1 as bigint) as changed_spans
     from seen
     where serial is null
+),
+
+merged as (
+    select
+        cast(hour_utc as date) as day_utc, drive_id, shared_serial,
+        case when shared_serial is null then cast(0 as bigint) else cast(1 as bigint) end as shared_hours,
+        path_spans, part_spans, other_spans, changed_spans
+    from counted
+    where hour_utc >= {{ first_computed_hour() }}
+    union all
+    select day_utc, drive_id, shared_serial, shared_hours, path_spans, part_spans, other_spans, changed_spans
+    from {{ source('plan', 'earlier_drive_days__merged') }}
 )
 
 select
-    cast(hour_utc as date) as day_utc,
+    day_utc,
     drive_id,
     max(shared_serial) as shared_serial,
-    {{ counted('shared_serial is not null') }} as shared_hours,
+    cast(sum(shared_hours) as bigint) as shared_hours,
     cast(sum(path_spans) as bigint) as path_spans,
     cast(sum(part_spans) as bigint) as part_spans,
     cast(sum(other_spans) as bigint) as other_spans,
     cast(sum(changed_spans) as bigint) as changed_spans
-from counted
-group by cast(hour_utc as date), drive_id
+from merged
+group by day_utc, drive_id

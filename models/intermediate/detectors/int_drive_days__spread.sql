@@ -3,7 +3,7 @@
 -- How a drive's latencies of a day lie: its quartiles, and what a fifth of its hours reach. Grain: day_utc, drive_id.
 with spread as (
     select day_utc, drive_id, count(*) as drive_hours, {{ sorted_values('latency_us') }} as latencies_us
-    from {{ ref('int_drive_hours__compared') }}
+    from {{ ref('int_drive_hours') }}
     where is_in_population and slowdown is not null
     group by day_utc, drive_id
 ),
