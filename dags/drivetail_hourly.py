@@ -114,7 +114,7 @@ def drivetail_hourly() -> None:
                     troubled.append(outcome)
             messages = "; ".join(outcome.message for outcome in troubled)
             # a retry lands what a full disk or an error of the disk left
-            if any(outcome.may_pass for outcome in troubled):
+            if any(outcome.is_retryable for outcome in troubled):
                 raise AirflowException(messages)
             # a retry would end the same
             if troubled and all(outcome.is_kept for outcome in troubled):

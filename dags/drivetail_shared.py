@@ -77,14 +77,14 @@ def defaults() -> dict[str, Any]:
 
 @contextmanager
 def no_retry() -> Iterator[None]:
-    """Fail the task at once over an error that a retry would meet again; without room or memory (Hindered) it is retried."""
-    from engine.errors import Hindered, ModelError
+    """Fail the task at once over an error that a retry would meet again; without room or memory (RetryableError) it is retried."""
+    from engine.errors import ModelError, RetryableError
     from engine.read import QueryError
     from engine.thresholds import ThresholdError
 
     try:
         yield
-    except Hindered:
+    except RetryableError:
         raise
     except (ModelError, QueryError, ThresholdError) as error:
         raise AirflowFailException(str(error)) from error

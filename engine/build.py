@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -27,21 +26,21 @@ from typing import Any
 import duckdb
 
 from engine.custom import CustomModels, are_custom_due, build_custom, custom_digest
-from engine.errors import FailedModel, Hindered, ModelError
-from engine.execute import Executor, begin, configure
+from engine.errors import FailedModel, ModelError
+from engine.execute import Executor
 from engine.nodes import EACH_BUILD, EACH_DAY, SEED, STORED, VIEW, WITH_INVENTORY, Models, Node
+from engine.opening import cannot_compute, drop_build_database, open_database, with_hints
 from engine.plan import INVENTORY, MAX_COUNTED_ROWS, batches, day_of, has_landed, landed_days, row_count, write_plan_inputs
 from engine.projects import built_models
 from engine.publish import Publication, current_publication, next_publication_id, publish, publish_custom
-from engine.read import first_line, is_each_day_due, published_by, published_custom, published_deliveries
-from engine.retention import Past, bring_back, enter_past, read_past
+from engine.read import is_each_day_due, published_by, published_custom, published_deliveries
+from engine.retention import read_past
 from engine.sources import RawFiles
 from engine.spark import SparkStore
 from engine.thresholds import own_thresholds
 from engine.warehouse import Warehouse, quoted
 from ingest.contract.extras import how_to_install
 from ingest.contract.values import RAW_KINDS
-from ingest.raw.durable import remove
 from ingest.raw.store import (
     NAMED,
     Delivery,
@@ -50,21 +49,14 @@ from ingest.raw.store import (
     file_names,
     list_deliveries,
     list_folders,
-    lost_deliveries,
-    lost_sentence,
-    pruned_record,
     table_files,
 )
-from ingest.raw.trouble import Shortage, explained
 
 CHANGED_PLACES = "plan.plan_places__changed"
 """Stretches of hours in which inventory places a drive elsewhere than in the last build."""
 
 FITTED = "int_raid_group_days__fitted"
 """The model in Python, which only samples within hours need."""
-
-OPEN_ELSEWHERE = "could not set lock"
-"""DuckDB's message about a database that another process has open."""
 
 SLOWEST = 10
 """Number of slowest models written to the log."""
@@ -103,20 +95,20 @@ def build(
     where that, or models that have changed, would compute it again. `daily` makes the relations of each day, whatever has changed; False
     publishes what is needed within the hour and leaves them to the next build without it, unless some were never made.
     `on_progress(phase, done, total)` is called as batches finish.
-    Raises: ModelError when a model or a data test fails, or the past cannot be computed again, Hindered where trying again may help; the
-    last publication then stays as it is.
+    Raises: ModelError when a model or a data test fails, or the past cannot be computed again, RetryableError where trying again may help;
+    the last publication then stays as it is.
     """
     report = on_progress or (lambda phase, done, total: None)
-    with warehouse.only_builder(), _remembered(warehouse), explaining(warehouse):
+    with warehouse.only_builder(), _remembered(warehouse), with_hints(warehouse):
         spark = SparkStore(warehouse, master) if target == "spark" else None
         if full_refresh:
             past = read_past(warehouse)
             if past is not None and not keep_pruned:
-                raise ModelError(_cannot_compute(warehouse, past, "drivetail build --full-refresh --keep-pruned"))
-            forget(warehouse)
+                raise ModelError(cannot_compute(warehouse, past, "drivetail build --full-refresh --keep-pruned"))
+            drop_build_database(warehouse)
         with (
             Build(warehouse, report, spark, keep_pruned=keep_pruned, accepts_lost=full_refresh) as made,
-            explaining(warehouse, made.raw_files),
+            with_hints(warehouse, made.raw_files),
         ):
             try:
                 return made.run(daily=daily)
@@ -150,8 +142,8 @@ def _version(models: Models, thresholds: dict[str, Any]) -> str:
 
 def publish_store(warehouse: Warehouse) -> Publication:
     """Publish what is stored as it is: what has landed since waits for the next build. Where no build has finished, this is one."""
-    with warehouse.only_builder(), explaining(warehouse), Build(warehouse) as made:
-        made.leave_for_later()
+    with warehouse.only_builder(), with_hints(warehouse), Build(warehouse) as made:
+        made.exclude_new()
         return made.run(must_publish=True).publication
 
 
@@ -159,8 +151,8 @@ def make_asked(warehouse: Warehouse) -> None:
     """Make the relations that are made when somebody asks and publish them, unless those published are of all days. What has landed since
     waits.
     """
-    with warehouse.only_builder(), explaining(warehouse), Build(warehouse) as made:
-        if not (made.leave_for_later() and made.is_asked_up_to_date and current_publication(warehouse)):
+    with warehouse.only_builder(), with_hints(warehouse), Build(warehouse) as made:
+        if not (made.exclude_new() and made.is_asked_up_to_date and current_publication(warehouse)):
             made.run(asked=True)
 
 
@@ -174,39 +166,6 @@ def _remembered(warehouse: Warehouse) -> Iterator[None]:
             warehouse.failed_build.write_text(json.dumps({"at": datetime.now(UTC).isoformat(), "message": str(error)}))
         raise
     warehouse.failed_build.unlink(missing_ok=True)
-
-
-@contextmanager
-def explaining(warehouse: Warehouse, read: Callable[[], Iterable[Path]] = list) -> Iterator[None]:
-    """Work that fails for want of room or memory, or over a damaged file, fails with a ModelError that says so and what to do.
-
-    read: the files of raw that the work has read, asked for when it has failed. Raises: Hindered for want of room or memory.
-    """
-    try:
-        yield
-    except Hindered:
-        raise
-    except (ModelError, duckdb.Error, OSError, MemoryError) as error:
-        why = explained(error, warehouse.root, read())
-        if why is None and isinstance(error, FailedModel) and warehouse.published.exists():
-            raise ModelError(f"{error}; the last publication stays") from error
-        if why is None:
-            raise
-        raise (Hindered if isinstance(why, Shortage) else ModelError)(why) from error
-
-
-def _cannot_compute(warehouse: Warehouse, past: Past, command: str) -> str:
-    """Why a build that would lose the past does not start, and what to do."""
-    return (
-        f"raw before {past.day} was pruned, so it cannot be computed again with these models; `{command}` computes the rest and keeps the "
-        f"past as it was computed, or put the pruned days of {warehouse.raw} back from a copy and remove {pruned_record(warehouse.root)}"
-    )
-
-
-def forget(warehouse: Warehouse) -> None:
-    """Drop the build database. The store's files stay while a publication needs them."""
-    # its log first: no database may come to stand beside a log that is not its own
-    remove(sorted(warehouse.build.glob("build.duckdb*"), reverse=True))
 
 
 def require_perseus() -> None:
@@ -247,9 +206,8 @@ class Build:
         self.hidden: set[int] = set()
         """Deliveries that wait for the next build."""
         aside = {delivery.seq: delivery for delivery in list_deliveries(warehouse.root, place="dropped")}
-        self.connection, finished, self.defined = self._open(keep_pruned=keep_pruned)
-        if not accepts_lost:
-            self._refuse_lost(finished, {seq: delivery.digest() for seq, delivery in aside.items()})
+        landed = None if accepts_lost else {seq: delivery.digest() for seq, delivery in aside.items()} | self.digests
+        self.connection, finished, self.defined = open_database(warehouse, self.models, self.past, landed, keep_pruned=keep_pruned)
         self.new = list(deliveries_but(self.folders, finished))
         self.dropped = [aside[seq] for seq in finished if seq in aside]
         """Deliveries that an earlier build took in, and an operator has dropped since."""
@@ -299,7 +257,7 @@ class Build:
         """Day before which drive-hours are pruned."""
         return None if self.past is None else self.past.before_utc.date()
 
-    def leave_for_later(self) -> bool:
+    def exclude_new(self) -> bool:
         """See those deliveries alone that a build has finished with. Returns: whether it can: where an earlier build has begun with
         deliveries and not finished, or a delivery was dropped, what is stored may be half the new and half the old.
         """
@@ -319,74 +277,6 @@ class Build:
         """The greatest number that names a file of the store."""
         names = (path.name.split(".")[0] for path in self.warehouse.store.glob("*/day_utc=*/*.parquet"))
         return max((int(name) for name in names if name.isdigit()), default=0)
-
-    def _refuse_lost(self, finished: dict[int, str], aside: dict[int, str]) -> None:
-        """Raises: ModelError where raw has lost deliveries: what was computed of them would stay, or go, without a word.
-
-        aside: number -> digest of those that were dropped, which are not lost.
-        """
-        last = None if finished else current_publication(self.warehouse)
-        known = finished if last is None else published_deliveries(self.warehouse, last.publication_id)
-        lost = lost_deliveries(aside | self.digests, known)
-        if lost:
-            self.connection.close()
-            raise ModelError(lost_sentence(self.warehouse.raw, lost))
-
-    def _open(self, *, keep_pruned: bool) -> tuple[duckdb.DuckDBPyConnection, dict[int, str], str | None]:
-        """Open the build database. One whose days other definitions made is forgotten: its numbers would mix with new ones.
-
-        Returns: the connection, number and digest of the finished deliveries, and the version of the models that are defined, none where
-        none are. Raises: ModelError where other models than these made what was pruned, unless that may stay as it is.
-        """
-        if not self.warehouse.build_database.exists():
-            self._begin_empty()
-        connection = self._connect()
-        try:
-            # before anything else: an earlier release may have kept its state in other columns
-            connection.execute("create schema if not exists state; create table if not exists state.project (version varchar)")
-            versions = [row[0] for row in connection.execute("select version from state.project").fetchall()]
-            is_of_others = self.past is not None and self.past.is_of_other_models(self.models)
-            if self.past is not None and is_of_others and versions != [self.models.store_version] and not keep_pruned:
-                raise ModelError(_cannot_compute(self.warehouse, self.past, "drivetail build --keep-pruned"))
-            if versions in ([], [self.models.store_version]):
-                begin(connection, self.models)
-                # where earlier releases made the custom models
-                connection.execute("drop schema if exists custom cascade")
-                (defined,) = connection.execute("select max(version) from state.defined").fetchone() or (None,)
-                finished = dict(connection.execute("select delivery_seq, digest from state.finished_deliveries").fetchall())
-                if not versions:
-                    connection.execute("insert into state.project values (?)", [self.models.store_version])
-                if self.past is not None:
-                    bring_back(self.warehouse, self.past)
-                    enter_past(connection, self.warehouse, self.past)
-                return connection, finished, defined
-        except BaseException:
-            connection.close()
-            raise
-        connection.close()
-        self.warehouse.note("forget", reason="the models have changed")
-        forget(self.warehouse)
-        return self._open(keep_pruned=keep_pruned)
-
-    def _begin_empty(self) -> None:
-        """Make the build database by one rename: what a full disk leaves of one that was just begun is no database, and would stay."""
-        draft = self.warehouse.build_database.with_name("build.duckdb.begun")
-        draft.unlink(missing_ok=True)
-        duckdb.connect(str(draft)).close()
-        os.replace(draft, self.warehouse.build_database)
-
-    def _connect(self) -> duckdb.DuckDBPyConnection:
-        """Raises: ModelError when the build database is damaged or of a newer DuckDB, Hindered when it is open elsewhere."""
-        path = self.warehouse.build_database
-        try:
-            connection = duckdb.connect(str(path))
-        except duckdb.Error as error:
-            found = first_line(error).rstrip("!.")
-            hint = "close what has it open, or make a new one from raw with `drivetail build --full-refresh`"
-            kind = Hindered if OPEN_ELSEWHERE in found.lower() else ModelError
-            raise kind(f"{path}: cannot be opened ({found}); {hint}") from error
-        configure(connection)
-        return connection
 
     def run(self, *, must_publish: bool = False, daily: bool | None = None, asked: bool = False) -> BuildSummary:
         """See build(). must_publish: also where nothing is new; asked: make what is made when it is asked for."""

@@ -18,5 +18,5 @@ class FailedModel(ModelError):
         self.row = row or {}
 
 
-class Hindered(ModelError):
+class RetryableError(ModelError):
     """Room or memory is short, or somebody has the build database open: once that is over, the same work goes through."""

@@ -75,7 +75,7 @@ def configure(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute("set preserve_insertion_order = false; set parquet_metadata_cache = true")
 
 
-def begin(connection: duckdb.DuckDBPyConnection, models: Models) -> None:
+def create_schemas(connection: duckdb.DuckDBPyConnection, models: Models) -> None:
     """Make the schemas, what is remembered between builds, and the sources that are tables."""
     schemas = dict.fromkeys(name.split(".")[0] for name in (*models.sources, *models.by_relation))
     connection.execute(";".join(f"create schema if not exists {schema}" for schema in schemas))

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import duckdb
 
-from engine.build import Build, explaining
+from engine.build import Build
+from engine.opening import with_hints
 from engine.plan import row_count
 from engine.publish import Publication, clean_up, current_publication
 from engine.read import QueryError, publication_of, published_files
-from engine.retention import PRUNED_MODEL, Kept, Past, enter_past, keep_in_raw, write_past
+from engine.retention import PRUNED_MODEL, Kept, Past, keep_in_raw, register_pruned, write_past
 from engine.thresholds import variables
 from engine.warehouse import Warehouse, quoted
 from ingest.raw.quarantine import list_quarantine
@@ -60,7 +61,7 @@ def prune(warehouse: Warehouse, days: int, *, is_dry_run: bool = False, on_progr
     # a clock that is ahead must not take everything before it away
     last = min(last_hour, datetime.now(UTC).replace(tzinfo=None))
     before = datetime.combine((last - timedelta(days=days)).date(), time())
-    with ingest_lock(warehouse.root), warehouse.only_builder(), explaining(warehouse), Build(warehouse, report) as build:
+    with ingest_lock(warehouse.root), warehouse.only_builder(), with_hints(warehouse), Build(warehouse, report) as build:
         _check_settled(build)
         past = build.past
         if past is not None and past.before_utc >= before:
@@ -151,7 +152,7 @@ def _prune(build: Build, before: datetime, raw_rows: int, report: Progress) -> N
     build.past = Past(before, raw_rows + (past.row_count if past else 0), kept)
     write_past(warehouse, build.past)
     warehouse.note("pruned", before=before)
-    enter_past(connection, warehouse, build.past)
+    register_pruned(connection, warehouse, build.past)
     report("publish", 1, 1)
 
 

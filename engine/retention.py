@@ -103,7 +103,7 @@ def remove_from_raw(warehouse: Warehouse, past: Past) -> None:
             path.unlink()
 
 
-def bring_back(warehouse: Warehouse, past: Past) -> None:
+def restore_pruned(warehouse: Warehouse, past: Past) -> None:
     """Put what raw holds of the past into the store where it is not there. Raises: ModelError where raw has lost it."""
     for kept in past.files:
         held = held_in_raw(warehouse, kept.file)
@@ -128,7 +128,7 @@ def _link(source: Path, target: Path) -> None:
     os.replace(draft, target)
 
 
-def enter_past(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, past: Past) -> None:
+def register_pruned(connection: duckdb.DuckDBPyConnection, warehouse: Warehouse, past: Past) -> None:
     """Make the files of the past the live ones of their days. One transaction; changes nothing where they are."""
     rows = [(kept.model, kept.day_utc, kept.file, kept.models_version) for kept in past.files]
     live = connection.execute("select * from plan.files where day_utc < cast(? as date)", [past.before_utc]).fetchall()

@@ -28,14 +28,14 @@ from typing import Any
 import duckdb
 
 from engine.compiled import models_of
-from engine.errors import FailedModel, Hindered, ModelError
+from engine.errors import FailedModel, ModelError, RetryableError
 from engine.execute import Executor
 from engine.nodes import STORED, VIEW, Models, Node, Test
 from engine.sources import EARLIER, OF_A_PUBLICATION, RawFiles, raw_files
 from engine.thresholds import own_thresholds
 from engine.warehouse import Warehouse, day_folder, quoted
 from ingest.contract.extras import how_to_install
-from ingest.raw.trouble import NO_ROOM
+from ingest.raw.errors import NO_ROOM
 
 LOCAL = "local[*]"
 """Spark in this process, on every core."""
@@ -378,7 +378,7 @@ class SparkStore:
         """Compute stored models of some days and make what Spark wrote the live files of these days: BUILD.0.parquet, BUILD.1.parquet, ...
 
         duck: the same models on DuckDB. files: of raw, from the horizon on. Returns: the models that are left for DuckDB, which alone runs
-        Python. Raises: ModelError, Hindered where trying again may help.
+        Python. Raises: ModelError, RetryableError where trying again may help.
         """
         left: dict[str, Node] = {}
         for node in nodes:
@@ -419,7 +419,7 @@ class SparkStore:
                 executor.run_test(test)
 
     def _run(self, work: Callable[[], None]) -> None:
-        """Run work on Spark. Raises: ModelError, Hindered where trying again may help."""
+        """Run work on Spark. Raises: ModelError, RetryableError where trying again may help."""
         try:
             with self._waiting_for_workers() as is_alone:
                 work()
@@ -427,7 +427,7 @@ class SparkStore:
             why = self._why(str(error), is_alone=is_alone.is_set())
             if why is None:
                 raise ModelError(_without_frames(str(error))) from error
-            raise Hindered(f"{why}: nothing is lost (docs/spark.md)") from error
+            raise RetryableError(f"{why}: nothing is lost (docs/spark.md)") from error
 
     def _why(self, error: str, *, is_alone: bool) -> str | None:
         """Fault of Spark itself, with advice; None for an error of another sort."""

@@ -23,12 +23,12 @@ from ingest.contract.errors import GateError, IngestError, StoreError
 from ingest.contract.values import DEFAULT_MIN_COVERAGE, DRIVE_KINDS, utc_now
 from ingest.raw.arrivals import Arrivals
 from ingest.raw.closing import close, rejected_records
+from ingest.raw.errors import explained
 from ingest.raw.landing import Gate, Landing
 from ingest.raw.packing import pack
 from ingest.raw.quarantine import DROPPED, RELEASED, GateReport, Held, decide, find_held, find_landed, hold, put_back, set_aside, withheld
 from ingest.raw.staging import StagedDelivery, ingest_lock
 from ingest.raw.store import Delivery, drive_hour_files, list_deliveries, pruned_before
-from ingest.raw.trouble import explained
 from ingest.reading.files import QUARANTINED, UNREADABLE, FileResult, SourceFile, Watch, find_files
 from ingest.reading.resolution import seconds_of
 from ingest.reading.text import file_name

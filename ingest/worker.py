@@ -136,7 +136,7 @@ class Worker:
             return {"fault": name}
         ended = f"{self.words.doing} ended the process ({name})"
         if code == -signal.SIGKILL:
-            return {"fault": f"{ended}; the machine is out of memory, or somebody stopped it", "may_pass": True}
+            return {"fault": f"{ended}; the machine is out of memory, or somebody stopped it", "is_retryable": True}
         return {"fault": f"{ended}; {self.words.ended}"}
 
     def _start(self) -> None:

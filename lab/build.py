@@ -14,9 +14,10 @@ from pathlib import Path
 
 import duckdb
 
-from engine.build import Progress, explaining, publish_store
-from engine.execute import Executor, begin, configure
+from engine.build import Progress, publish_store
+from engine.execute import Executor, configure, create_schemas
 from engine.nodes import SEED, WHEN_ASKED, Models
+from engine.opening import with_hints
 from engine.publish import Publication
 from engine.read import QueryError
 from engine.sources import parquet
@@ -44,7 +45,7 @@ def build_lab(warehouse: Warehouse, wanted: Sequence[str] = (), on_progress: Pro
     """
     report = on_progress or (lambda phase, done, total: None)
     warehouse.create()
-    with _only_lab_build(warehouse), explaining(warehouse, lambda: sorted(lab_root(warehouse.root).glob("*/*/*.parquet"))):
+    with _only_lab_build(warehouse), with_hints(warehouse, lambda: sorted(lab_root(warehouse.root).glob("*/*/*.parquet"))):
         landed = list_experiments(warehouse.root)
         if not landed:
             raise QueryError(f"{warehouse.root}: no experiment has landed; run `drivetail lab ingest BUNDLE`")
@@ -88,7 +89,7 @@ def _compute(
         with duckdb.connect(str(scratch / "build.duckdb")) as connection:
             configure(connection)
             register(connection)
-            begin(connection, models)
+            create_schemas(connection, models)
             executor = Executor(warehouse, models, connection, {})
             _show_experiments(connection, models, lab_root(warehouse.root), computed)
             executor.load_seeds()

@@ -157,7 +157,7 @@ def land(
             outcome = Outcome(**about, outcome=REFUSED, message=f"{error}; move it out of {feed.folder}")
     else:
         outcome = outcome_of(warehouse, summaries, **about)
-    if not outcome.may_pass:
+    if not outcome.is_retryable:
         write_down(warehouse, asdict(outcome))
     return outcome
 

@@ -58,7 +58,7 @@ class Outcome:
         return self.outcome not in (LANDED, NOTHING_NEW)
 
     @property
-    def may_pass(self) -> bool:
+    def is_retryable(self) -> bool:
         """Whether it has not landed for a reason that is not its own, so that trying again may help."""
         return self.outcome == HINDERED
 
@@ -109,7 +109,7 @@ def outcome_of(warehouse: Warehouse, summaries: Sequence[IngestSummary], **about
             messages.append(f"{about['path']} is held in quarantine {held.number}: {in_short(held.reasons)}; {decide}")
             numbers.append(held.number)
         if summary.unreadable and not undecided:
-            passing = [file for file in summary.unreadable if file.may_pass]
+            passing = [file for file in summary.unreadable if file.is_retryable]
             first = (passing or summary.unreadable)[0]
             todo = "it is tried again" if passing else "send it again"
             messages.append(f"{first.file} could not be read: {first.note}; {todo}")

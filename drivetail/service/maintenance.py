@@ -16,9 +16,10 @@ from pathlib import Path
 
 import duckdb
 
-from engine.build import Build, explaining
-from engine.errors import Hindered, ModelError
+from engine.build import Build
+from engine.errors import ModelError, RetryableError
 from engine.nodes import EACH_DAY, STORED, WITH_DAYS
+from engine.opening import with_hints
 from engine.plan import MAX_BATCH_DAYS, batches, landed_days
 from engine.publish import clean_up, current_publication
 from engine.read import QueryError, fetch, open_published, own_file, publication_of
@@ -75,14 +76,16 @@ def expire(warehouse: Warehouse) -> int:
 def _settled(warehouse: Warehouse) -> Iterator[Build]:
     """The last build, with what it has taken in and stored.
 
-    Raises: Hindered where it has not finished, QueryError where what is published is of other models.
+    Raises: RetryableError where it has not finished, QueryError where what is published is of other models.
     """
     with publication_of(warehouse, must_be_of_these_models=True):
         pass
-    with warehouse.only_builder(), explaining(warehouse), Build(warehouse) as build:
+    with warehouse.only_builder(), with_hints(warehouse), Build(warehouse) as build:
         # deliveries that landed since are not stored yet
-        if build.defined is not None and not build.leave_for_later():
-            raise Hindered(f"{warehouse.build_database}: the last build has not finished, so nothing was compared; run `drivetail build`")
+        if build.defined is not None and not build.exclude_new():
+            raise RetryableError(
+                f"{warehouse.build_database}: the last build has not finished, so nothing was compared; run `drivetail build`"
+            )
         build.show(is_redefined=False)
         yield build
 
@@ -90,7 +93,7 @@ def _settled(warehouse: Warehouse) -> Iterator[Build]:
 def check_sums(warehouse: Warehouse) -> None:
     """Run the laws of the domain (tests/assert_*.sql) over everything stored.
 
-    Raises: ModelError naming the one that is broken, or where they would hold because there is nothing to hold them against; Hindered where
+    Raises: ModelError naming the one that is broken, or where they would hold because there is nothing to compare; RetryableError where
     trying again may help, such as after a build that was killed; QueryError where what is published is of other models.
     """
     if not warehouse.published.exists():  # nothing has been built yet
@@ -235,7 +238,7 @@ def rebuild_check(warehouse: Warehouse, day: date | None = None) -> tuple[date |
         shutil.rmtree(left)
     scratch = Warehouse(Path(tempfile.mkdtemp(prefix="rebuild-", dir=warehouse.build)))
     try:
-        with explaining(warehouse):
+        with with_hints(warehouse):
             _link_day(warehouse, scratch, day, published["seq"])
             # deliveries that hold nothing of the day are not there
             with scratch.only_builder(), Build(scratch, accepts_lost=True) as build:

@@ -19,7 +19,7 @@ from ingest.reading.text import one_line
 
 
 class Arrivals:
-    """The files of a call compared with those of earlier ones. `sha256`: by name, empty for a file that cannot be opened. `may_pass`:
+    """The files of a call compared with those of earlier ones. `sha256`: by name, empty for a file that cannot be opened. `is_retryable`:
     the names of those that cannot for a reason of this machine.
     """
 
@@ -40,13 +40,13 @@ class Arrivals:
         self.total = len(files)
         self.sha256: dict[str, str] = {}
         self._identity = identity
-        self.may_pass = {file.file for file in files if file.may_pass}
+        self.is_retryable = {file.file for file in files if file.is_retryable}
         self._closed: dict[str, str] = {}
         self._by_hash: dict[str, list[tuple[str, str, str | None]]] = {}
         for number, file in enumerate(files):
             try:
                 self.sha256[file.file] = ""
-                if not (file.is_outside or file.may_pass):
+                if not (file.is_outside or file.is_retryable):
                     require_bytes(file.path)
                     self.sha256[file.file] = sha256_of(file.path)
             except UnreadableFile as error:
@@ -54,7 +54,7 @@ class Arrivals:
             except OSError as error:
                 self._closed[file.file] = f"the file cannot be opened: {error.strerror or one_line(error)}"
                 if is_of_machine(error):
-                    self.may_pass.add(file.file)
+                    self.is_retryable.add(file.file)
             on_progress("hash", number + 1, len(files))
         known = known_files(folders, source, set(self.sha256.values()))
         # a file refused under other options may be readable under these: its message says which to give

@@ -53,7 +53,7 @@ class Landing:
         """Begin a file; null where there is nothing to read of it (already landed, or refused as it was found)."""
         self.on_progress("read", len(self.results), self.arrivals.total)
         result = FileResult(file.file, file.record_kind, sha256=self.arrivals.sha256[file.file])
-        result.may_pass = file.file in self.arrivals.may_pass
+        result.is_retryable = file.file in self.arrivals.is_retryable
         self.results.append(result)
         known = self.arrivals.status_of(file)
         if known is not None:
@@ -80,7 +80,7 @@ class Landing:
             self.mark_unreadable(result, str(error))
             if is_of_machine(error):
                 # by its content it would be known as unreadable, and not be read again
-                result.may_pass, result.sha256 = True, ""
+                result.is_retryable, result.sha256 = True, ""
         except (IngestError, StoreError, OSError, MemoryError):  # of the call, or of the warehouse
             raise
         except (Exception, pl.exceptions.PanicException) as error:

@@ -40,7 +40,7 @@ class SourceFile:
     """One delivered file: `path` is where its bytes are now, `file` the name it is known by (absolute path, archive
     members as `/path/a.tar.gz!member`), `name` its path relative to what was given, `record_kind` what it holds.
     `fault` is set where the file cannot be read at all, such as a hostile archive; with `is_outside` it is not even opened.
-    `may_pass`: the fault is one of this machine, such as a permission.
+    `is_retryable`: the fault is one of this machine, such as a permission.
     """
 
     path: Path
@@ -49,7 +49,7 @@ class SourceFile:
     record_kind: str | None
     fault: str | None = None
     is_outside: bool = False
-    may_pass: bool = False
+    is_retryable: bool = False
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -66,7 +66,7 @@ class SourceFile:
 class FileResult:
     """One file of a call. Counts are rows of the file (for `perseus` samples, for `fio` disks of an array), judged as it came:
     delivered = accepted + rejected + duplicate + superseded. A file `already landed`, `quarantined` or `dropped` counts nothing.
-    may_pass: it is unreadable for a reason of this machine; read again, it may land.
+    is_retryable: it is unreadable for a reason of this machine; read again, it may land.
     """
 
     file: str
@@ -81,7 +81,7 @@ class FileResult:
     sha256: str = ""
     file_no: int | None = None
     ingested_at: datetime | None = None
-    may_pass: bool = False
+    is_retryable: bool = False
 
     @property
     def note(self) -> str | None:
@@ -165,7 +165,7 @@ def find_files(
                     _take(found, path, shown_as, file_name(member), PurePosixPath(root.as_posix()) / member, recognise)
             except UnreadableFile as error:
                 name, passes = file_name(root.name), is_of_machine(error)
-                found[file_name(root)] = SourceFile(root, file_name(root), name, None, str(error), may_pass=passes)
+                found[file_name(root)] = SourceFile(root, file_name(root), name, None, str(error), is_retryable=passes)
         else:
             _take(found, root, file_name(root), file_name(root.name), PurePosixPath(root.as_posix()), recognise)
     return [found[file] for file in sorted(found)], notes
@@ -207,7 +207,7 @@ def _walk(root: Path, warehouse: Path | None) -> Iterator[tuple[Path, SourceFile
 
 def _closed(root: Path, path: Path, error: OSError) -> SourceFile:
     name = file_name(path.relative_to(root)) if path != root else path.name
-    return SourceFile(path, file_name(path), name, None, f"cannot be opened: {error.strerror}", is_outside=True, may_pass=True)
+    return SourceFile(path, file_name(path), name, None, f"cannot be opened: {error.strerror}", is_outside=True, is_retryable=True)
 
 
 def is_of_machine(error: BaseException | None) -> bool:

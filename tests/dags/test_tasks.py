@@ -13,7 +13,7 @@ import pytest
 from drivetail.feeds.outcomes import HELD, HINDERED, LANDED, Outcome
 from drivetail.service.settings import this_hour
 from engine.build import build
-from engine.errors import Hindered, ModelError
+from engine.errors import ModelError, RetryableError
 from engine.warehouse import Warehouse
 from tests.proof.support import ROOT
 
@@ -48,7 +48,7 @@ def test_only_what_may_pass_is_landed_again(tasks: Any, monkeypatch: pytest.Monk
     assert not isinstance(told.value, AirflowFailException)
 
 
-@pytest.mark.parametrize(("error", "is_tried_again"), [(Hindered("no room"), True), (ModelError("Got 2 results"), False)])
+@pytest.mark.parametrize(("error", "is_tried_again"), [(RetryableError("no room"), True), (ModelError("Got 2 results"), False)])
 def test_only_what_may_pass_is_built_again(
     bag: Any, tasks: Any, monkeypatch: pytest.MonkeyPatch, error: Exception, is_tried_again: bool
 ) -> None:

@@ -160,7 +160,7 @@ def test_a_delivery_fails_alone(site, monkeypatch):
     landing = land_all(site, monkeypatch, faults)
     (site[2] / "gone").unlink()
     outcomes = {Path(outcome.path).name: outcome for outcome in landing}
-    assert {name: (outcome.outcome, outcome.may_pass) for name, outcome in outcomes.items()} == {
+    assert {name: (outcome.outcome, outcome.is_retryable) for name, outcome in outcomes.items()} == {
         **dict.fromkeys("ab", (NOT_LANDED, False)),
         **dict.fromkeys("cdef", (HINDERED, True)),
         "gone": (NOT_LANDED, False),

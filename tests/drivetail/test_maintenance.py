@@ -16,9 +16,10 @@ import pytest
 
 from drivetail.ask.export import export
 from drivetail.service.maintenance import check_sums, expire, rebuild_check, reconcile
-from engine.build import Build, build, forget
+from engine.build import Build, build
 from engine.compiled import models_of
-from engine.errors import Hindered, ModelError
+from engine.errors import ModelError, RetryableError
+from engine.opening import drop_build_database
 from engine.warehouse import Warehouse
 from ingest import ingest, list_deliveries
 from simulate import simulate
@@ -118,7 +119,7 @@ def test_a_failed_build_is_reported_and_its_sums_are_not_checked(
             build(hourly)
         landed.write_bytes(whole)
     assert left_off == [[("",)]]
-    with pytest.raises(Hindered, match="the last build has not finished, so nothing was compared; run `drivetail build`"):
+    with pytest.raises(RetryableError, match="the last build has not finished, so nothing was compared; run `drivetail build`"):
         check_sums(hourly)
     build(hourly)
     check_sums(hourly)
@@ -175,7 +176,7 @@ def test_no_law_holds_where_there_is_nothing_to_hold_it_against(hourly: Warehous
         with pytest.raises(ModelError, match=r"build\.duckdb: holds no RAID-hour, though some are published; run `drivetail build`"):
             check_sums(hourly)
     finally:
-        forget(hourly)
+        drop_build_database(hourly)
         kept.rename(hourly.build_database)
 
 

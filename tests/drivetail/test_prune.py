@@ -27,7 +27,7 @@ from engine.compiled import models_of
 from engine.errors import ModelError
 from engine.prune import LEAST_DAYS, prune
 from engine.publish import clean_up
-from engine.retention import Kept, Past, bring_back
+from engine.retention import Kept, Past, restore_pruned
 from engine.thresholds import variables
 from engine.warehouse import PROJECT, Warehouse
 from ingest.raw.store import drive_hour_files, list_deliveries
@@ -150,7 +150,7 @@ def test_a_prune_that_died_after_its_commit_is_done_by_the_next_build(site: Site
     raid_hours = "select * from marts.fct_raid_hours order by all"
     before = site.ask(raid_hours)
     with monkeypatch.context() as dying:
-        dying.setattr("engine.prune.enter_past", lambda *told, **options: 1 / 0)
+        dying.setattr("engine.prune.register_pruned", lambda *told, **options: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             prune(site.warehouse, 45)
     assert site.ask("select pruned_before_utc from marts.publication") == [(None,)]
@@ -169,7 +169,7 @@ def test_a_prune_that_died_after_its_commit_is_done_by_the_next_build(site: Site
 def test_a_prune_that_died_and_is_repeated_says_what_it_has_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     site = built(tmp_path)
     with monkeypatch.context() as dying:
-        dying.setattr("engine.prune.enter_past", lambda *told, **options: 1 / 0)
+        dying.setattr("engine.prune.register_pruned", lambda *told, **options: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             prune(site.warehouse, 45)
     said = site.does(*PLAN)
@@ -233,7 +233,7 @@ def test_a_past_that_raw_has_lost_is_reported_with_its_runbook(tmp_path: Path) -
     past = Past(datetime(2026, 1, 7), 20, [kept])
     gone = r"raw/pruned/int_raid_hours/day_utc=2026-01-05/000001.0.parquet: is missing"
     with pytest.raises(ModelError, match=rf"{gone}; .* put it back from a copy \((docs/runbooks/.*)\)") as told:
-        bring_back(Warehouse(tmp_path), past)
+        restore_pruned(Warehouse(tmp_path), past)
     page = str(told.value).rpartition("(")[2].rstrip(")")
     assert gone in (PROJECT / page).read_text()
 

@@ -18,9 +18,10 @@ import duckdb
 import pytest
 
 from drivetail.service.maintenance import check_sums, rebuild_check, reconcile
-from engine.build import Build, explaining
+from engine.build import Build
 from engine.compiled import digests
-from engine.errors import Hindered, ModelError
+from engine.errors import ModelError, RetryableError
+from engine.opening import with_hints
 from engine.read import QueryError, note_other_models
 from engine.warehouse import Warehouse, quoted
 from ingest import ingest
@@ -247,7 +248,7 @@ def test_a_build_database_that_is_open_elsewhere_may_be_opened_later(landed: War
     code = "import duckdb, sys; connection = duckdb.connect(sys.argv[1]); print('open', flush=True); sys.stdin.read()"
     with subprocess.Popen([sys.executable, "-c", code, landed.build_database], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout is not None and other.stdout.readline() == b"open\n"
-        with pytest.raises(Hindered, match="close what has it open"):
+        with pytest.raises(RetryableError, match="close what has it open"):
             new_deliveries(landed)
     assert new_deliveries(landed) == [1, 2]
 
@@ -263,6 +264,6 @@ def test_a_build_database_that_is_open_elsewhere_may_be_opened_later(landed: War
     ],
 )
 def test_lack_of_room_or_memory_differs_from_data_that_break_a_law(landed: Warehouse, error: Exception, is_hindered: bool) -> None:
-    with pytest.raises(ModelError) as told, explaining(landed):
+    with pytest.raises(ModelError) as told, with_hints(landed):
         raise error
-    assert isinstance(told.value, Hindered) == is_hindered
+    assert isinstance(told.value, RetryableError) == is_hindered

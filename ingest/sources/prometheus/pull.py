@@ -53,7 +53,7 @@ _PLACE: dict[str, pl.DataType] = {"host": pl.String(), "device": pl.String(), "p
 _POINT: dict[str, pl.DataType] = {
     "metric": pl.String(),
     **_PLACE,
-    "told_group": pl.String(),
+    "labelled_group": pl.String(),
     "target": pl.String(),
     "labels": pl.String(),
     "seconds": pl.Float64(),
@@ -336,7 +336,7 @@ def _pivoted(points: pl.DataFrame) -> pl.DataFrame:
     """Counters side by side: a row per drive, path and instant."""
     number = pl.col("value").cast(pl.Float64, strict=False)
     columns = (number.filter(pl.col("metric") == metric).first().alias(name) for metric, name in COUNTERS.items())
-    return points.group_by(*_PLACE, "seconds").agg(*columns, pl.col("told_group").first())
+    return points.group_by(*_PLACE, "seconds").agg(*columns, pl.col("labelled_group").first())
 
 
 def _at_steps(counters: pl.DataFrame, taken: pl.DataFrame, infos: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:

@@ -118,7 +118,7 @@ class Samples:
 class SampleFile:
     """A file that was read: its samples of drives are spooled (_SPOOLED, a file per block), since a dump has them by series, not by time.
 
-    `series`: series_no, metric, labels, host, device, path, told_group. `health`: the last sample of each day of each series that says
+    `series`: series_no, metric, labels, host, device, path, labelled_group. `health`: the last sample of each day of each series that says
     something of a drive's health (_SPOOLED). `broken`: REJECTION, the lines that are no sample of a time.
     """
 
@@ -138,7 +138,7 @@ class SampleFile:
     def pieces(self, spans: Iterable[Span] = (ALWAYS,)) -> Iterator[Samples]:
         """The samples in each of the spans, which follow each other in time. Who a drive is may have been said in an earlier one."""
         read = {text: json.loads(text) for text in self.series["labels"].unique()}
-        metric = self.series.select("series_no", "metric", "labels", *PLACE[:-1], "told_group")
+        metric = self.series.select("series_no", "metric", "labels", *PLACE[:-1], "labelled_group")
         infos, members = (say(metric.clear().with_columns(pl.lit(None, pl.Datetime("us")).alias("at")), read) for say in _SAYS.values())
         readings, arrays = pl.DataFrame(schema={**READING, "row_no": pl.Int64()}), pl.DataFrame(schema=ARRAY)
         nothing = Samples(readings, arrays, pl.DataFrame(schema=REJECTION), 0)
@@ -312,7 +312,7 @@ def _located(known: pl.DataFrame, folder: str, labels: Labels) -> tuple[pl.DataF
     hosts = named_by_watcher(read.values(), labels.host)
     located = pl.DataFrame(
         [located_by(text, one, hosts, labels, unlabelled) for text, one in read.items()],
-        schema={"labels": pl.String(), "host": pl.String(), "device": pl.String(), "path": pl.String(), "told_group": pl.String()},
+        schema={"labels": pl.String(), "host": pl.String(), "device": pl.String(), "path": pl.String(), "labelled_group": pl.String()},
         orient="row",
     )
     series = known.join(located, on="labels", maintain_order="left")
@@ -356,10 +356,10 @@ def _once(counters: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame, int]:
 
 
 def _side_by_side(counters: pl.DataFrame) -> pl.DataFrame:
-    """A reading per drive, path and instant: COUNTERS, `told_group`, and `row_no` of the first."""
+    """A reading per drive, path and instant: COUNTERS, `labelled_group`, and `row_no` of the first."""
     return counters.group_by(PLACE, maintain_order=True).agg(
         *(pl.col("number").filter(pl.col("metric") == metric).first().alias(name) for metric, name in COUNTERS.items()),
-        pl.col("told_group").first(),
+        pl.col("labelled_group").first(),
         pl.col("row_no").first(),
     )
 
@@ -475,8 +475,8 @@ def with_identity(readings: pl.DataFrame, infos: pl.DataFrame, members: pl.DataF
             parts.append(some.join_asof(known, on="at", by=by, strategy="backward", check_sortedness=False))
         readings = pl.concat(parts).sort("at", maintain_order=True)
     return readings.with_columns(
-        pl.coalesce("told_group", "raid_group_id").alias("raid_group_id"),
-        pl.when(pl.col("told_group").is_null()).then("array_name").alias("array_name"),
+        pl.coalesce("labelled_group", "raid_group_id").alias("raid_group_id"),
+        pl.when(pl.col("labelled_group").is_null()).then("array_name").alias("array_name"),
         # node_exporter before 1.4 says of a drive only that it is there
         pl.coalesce("serial", "member_serial").alias("serial"),
         pl.coalesce("model", "member_model").alias("model"),

@@ -16,7 +16,7 @@ import pytest
 from polars.exceptions import ComputeError
 
 from ingest import StoreError, ingest, list_deliveries
-from ingest.raw.trouble import explained
+from ingest.raw.errors import explained
 from tests.ingest.conftest import Warehouse, csv_text
 
 
