@@ -121,6 +121,13 @@ def span_words(since: datetime, until: datetime) -> dict[str, str]:
     return {"since": sql_instant(since), "until": sql_instant(until), "recent": sql_instant(recent)}
 
 
+WHOLE_GROUPS = """
+select subject_id from marts.fct_slow_alerts
+where cleared_at is null and reason = 'whole_group' and part_of is null order by first_slow_hour_utc, subject_id
+"""
+"""RAID groups of which no drive stands out, but which are slow against their own past."""
+
+
 def fleet(published: Published, query: Query) -> Page:
     """Drives that need attention, the map, and what raises no alert. The rest of the week is in its report."""
     due = published.rows("select * from marts.drive_actions where needs_person order by action_rank")
@@ -130,7 +137,14 @@ def fleet(published: Published, query: Query) -> Page:
         for row in due[:3]
     ]
     needs = escape(f"{counted_noun(len(due), 'drive')} {'need' if len(due) > 1 else 'needs'} attention. ")
-    answer = needs + Markup("; ").join(named) if due else "No drive needs attention."
+    answer = needs + Markup("; ").join(named) if due else escape("No drive needs attention.")
+    whole = [row["subject_id"] for row in published.rows(WHOLE_GROUPS)]
+    if whole:
+        called = {id: row["name"] for id, row in group_names(published, set(whole[:3])).items()}
+        shown = Markup(", ").join(link("/group", called.get(id, id), id=id) for id in whole[:3])
+        answer += Markup("{} Slow as a whole: {}{}.").format(
+            "." if due else "", shown, f" and {len(whole) - 3} more" if len(whole) > 3 else ""
+        )
     blocks: list[Block] = []
     words = dict.fromkeys(("silent", "unjudged", "unknown"), "")
     if published.has(MAPPED):
@@ -143,7 +157,9 @@ def fleet(published: Published, query: Query) -> Page:
     kept = kept_reports(published.warehouse.root)
     report = link("/report", f"the report of {kept[0].stem}", name=kept[0].name) if kept else link("/reports", "the weekly report")
     under = Markup("Error budget, what changed and coverage are in {}.").format(report)
-    return Page("Slow drives now", [*blocks, *blocks_of(published, "fleet", words)], under=under, answer=answer, is_calm=not due)
+    return Page(
+        "Slow drives now", [*blocks, *blocks_of(published, "fleet", words)], under=under, answer=answer, is_calm=not due and not whole
+    )
 
 
 def drive(published: Published, query: Query) -> Page:

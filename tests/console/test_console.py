@@ -20,8 +20,8 @@ import pytest
 
 from console.ask import SECONDS
 from console.measures import measured_sql
-from console.pages import stated
-from console.published import HOURS, Publications
+from console.pages import fleet, stated
+from console.published import HOURS, Publications, Published
 from console.serve import access_of, serve
 from engine.build import make_asked, publish_store
 from engine.read import QueryError, open_published
@@ -66,6 +66,26 @@ def test_the_fleet_shows_whom_the_marts_name(console: Served, client: httpx.Clie
     page = client.get("/").text
     count = value(console.warehouse, "select count(*) from marts.drive_actions where needs_person")
     assert f"{count} drives need attention." in page
+
+
+def test_the_fleet_begins_with_groups_that_are_slow_as_a_whole(tmp_path: Path):
+    """No drive of such a group stands out, so it is on no list of drives."""
+    warehouse = copied(demo_fleet(), tmp_path / "warehouse")
+    group = value(warehouse, "select min(raid_group_id) from marts.dim_raid_groups")
+    warehouse.published.chmod(0o644)
+    with duckdb.connect(str(warehouse.published)) as connection:
+        query = """
+            insert into marts.fct_slow_alerts by name
+            select * replace ('raid_group' as subject_type, ? as subject_id, 'whole_group' as reason, null as cleared_at, null as part_of)
+            from marts.fct_slow_alerts limit 1
+        """
+        connection.execute("delete from marts.fct_slow_alerts where reason = 'whole_group'")
+    before = fleet(Published(warehouse, warehouse.published), {})
+    with duckdb.connect(str(warehouse.published)) as connection:
+        connection.execute(query, [group])
+    page = fleet(Published(warehouse, warehouse.published), {})
+    assert "Slow as a whole" not in str(before.answer) and not page.is_calm
+    assert re.search(rf'Slow as a whole: <a href="/group\?id={group}">[^<]+</a>\.$', str(page.answer))
 
 
 SQUARE = re.compile(r'<a class="([\w-]+)" href="/drive\?id=([^"]+)" title="([^"]+)"')
