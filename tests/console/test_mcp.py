@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,8 @@ def in_session(warehouse: Warehouse, talk: Callable[[Client], Any]) -> Any:
         async with Client(stdio_client(server), read_timeout_seconds=120) as client:
             return await talk(client)
 
-    return asyncio.run(run())
+    with ThreadPoolExecutor(1) as thread:  # the browser's tests leave a loop that runs in this one
+        return thread.submit(asyncio.run, run()).result()
 
 
 def answers(warehouse: Warehouse, *calls: tuple[str, dict[str, Any]]) -> list[Any]:

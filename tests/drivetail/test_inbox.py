@@ -193,7 +193,7 @@ url = "http://prometheus:9090"
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ('source = "bundle"', 'source = "bundel"', "inboxes.fleet: source is 'bundel'; give one of backblaze, bundle, ceph"),
+        ('source = "bundle"', 'source = "bundel"', "inboxes.fleet: source is 'bundel'; give one of arrays, backblaze, bundle"),
         ("retries = 3 ", "retrys = 3 ", "schedule.retrys: unknown key"),
         ("fresh_hours = 3", "fresh_hours = -1", "alarms.fresh_hours is -1; it should be greater than or equal to 0"),
         ("start = 2026-01-05T00:00:00Z", "start = 2026-01-05", "give an instant with its offset"),

@@ -9,20 +9,23 @@ import pytest
 from engine.compiled import models_of
 from engine.nodes import SEED, STORED, VIEW
 from engine.projects import built_models, projects, published_schemas
+from engine.sources import EARLIER
 from engine.thresholds import variables
 from tests.proof.support import SUMS
 
 READS = {
     "staging": {"source"},
-    "intermediate": {"staging", "intermediate", "seed"},
+    "intermediate": {"staging", "intermediate", "seed", "shown"},
     "marts": {"staging", "intermediate", "marts", "seed"},
     "plan": {"source", "staging", "intermediate", "plan", "seed"},
 }
+SHOWN = {"plan.shown_days", *EARLIER}
+"""Sources that say which hours are computed just now, and what is stored beside them."""
 PREFIXES = {"staging": "stg_", "intermediate": "int_", "marts": "", "plan": "plan_"}
 
 
 class Arrow(NamedTuple):
-    """`model` of `layer` reads `parent`; parent_layer is `source` or `seed` where it is no model."""
+    """`model` of `layer` reads `parent`; parent_layer is `source`, `shown` or `seed` where it is no model."""
 
     model: str
     layer: str
@@ -35,7 +38,12 @@ def arrows() -> list[Arrow]:
     models = models_of()
     layers = {node.relation: "seed" if node.made == SEED else node.path.split("/")[1] for node in models}
     return [
-        Arrow(node.path.split("/")[-1].split(".")[0], layers[node.relation], parent.split(".")[1], layers.get(parent, "source"))
+        Arrow(
+            node.path.split("/")[-1].split(".")[0],
+            layers[node.relation],
+            parent.split(".")[1],
+            layers.get(parent, "shown" if parent in SHOWN else "source"),
+        )
         for node in models
         for parent in node.parents
     ]
@@ -61,7 +69,7 @@ def test_a_staging_model_reads_one_raw_table(arrows: list[Arrow]) -> None:
 
 
 def test_a_model_reads_its_own_layer_or_an_earlier_one(arrows: list[Arrow]) -> None:
-    """Only staging, and the plan, which knows what a build is, read sources."""
+    """Only staging, and the plan, which knows what a build is, read sources; and what is added to a stored day, SHOWN."""
     assert not [arrow for arrow in arrows if arrow.parent_layer not in READS[arrow.layer]]
 
 
