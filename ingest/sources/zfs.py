@@ -178,11 +178,22 @@ def land(files: list[SourceFile], landing: Landing) -> None:
 
 
 def _with_gaps(intervals: pl.DataFrame) -> pl.DataFrame:
-    """Intervals, and those between them that nobody measured, which are lost."""
+    """Intervals, and those that nobody measured, which are lost: between them, and while a file goes on without the drive."""
     place = ["host", "device"]
     steps = intervals.sort(*place, "at", maintain_order=True).unique([*place, "at"], keep="first", maintain_order=True)
     begins = pl.col("at") - pl.col("seconds")
-    gaps = steps.with_columns((begins - pl.col("at").shift(1).over(place)).alias("gap"), begins.alias("at"))
+    of_file = steps.with_columns(
+        begins.min().over("host", "file_no").alias("first_at"), pl.col("at").max().over("host", "file_no").alias("last_at")
+    )
+    until = of_file.unique(place, keep="last", maintain_order=True)
+    gaps = pl.concat(
+        [
+            of_file.with_columns(
+                (begins - pl.col("at").shift(1).over(place).fill_null(pl.col("first_at"))).alias("gap"), begins.alias("at")
+            ),
+            until.with_columns((pl.col("last_at") - pl.col("at")).alias("gap"), pl.col("last_at").alias("at")),
+        ]
+    )
     gaps = gaps.filter(pl.col("gap") > _ROUNDED_SECONDS).with_columns(
         pl.col("gap").alias("seconds"), ((pl.col("at") - 1e-6) // 3600).cast(pl.Int64).alias("hour"), pl.lit(True).alias("is_lost")
     )

@@ -567,6 +567,7 @@ ONCE_BROKEN = [
     Plan(177692, 2, 6, 5, ("clock", "swap"), "prometheus diskstats lsblk", overlap=True),
     Plan(16574, 1, 3, 4, ("replicas", "pod address", "clusters", "move", "restart", "clock"), "prometheus diskstats lsblk", overlap=True),
     Plan(238, 2, 8, 4, ("machines", "pod", "replicas", "pod address", "wrap", "move"), "sadf lsblk"),
+    Plan(seed=3878, hosts=2, drives=8, hours=3, happenings=("move", "clusters", "swap", "reseat", "dock"), sources="zfs lsblk"),
 ]
 
 
