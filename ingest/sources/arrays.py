@@ -16,6 +16,7 @@ from xml.etree import ElementTree
 import polars as pl
 
 from ingest.contract.errors import UnreadableFile
+from ingest.raw.known import unknown_rows
 from ingest.reading.batches import Batch, Rejection, rejections
 from ingest.reading.devices import is_placeholder
 from ingest.reading.files import FileResult, SourceFile, named
@@ -25,7 +26,6 @@ from ingest.reading.parse import HOUR_US, completed
 from ingest.reading.readers import HALF_A_PAIR, count_in, opened, text_in
 from ingest.reading.spans import with_spans
 from ingest.reading.text import utf8
-from ingest.sources.prometheus.known import unknown_rows
 
 if TYPE_CHECKING:
     from ingest.raw.landing import Landing

@@ -23,6 +23,7 @@ import polars as pl
 from ingest.contract.errors import IngestError, UnreadableFile
 from ingest.contract.findings import some_of
 from ingest.raw.durable import replace_file
+from ingest.raw.known import stored_rows, unknown_rows
 from ingest.reading.batches import Batch, Rejection, rejections
 from ingest.reading.devices import alias_of, drive_of, is_placeholder, is_whole_drive, placeholder_note
 from ingest.reading.devices import host_of as host_of_target
@@ -35,7 +36,6 @@ from ingest.reading.spans import with_spans
 from ingest.sources.prometheus import forget as forget
 from ingest.sources.prometheus import hours_of, spool
 from ingest.sources.prometheus.client import Client, Series, server_url
-from ingest.sources.prometheus.known import stored_rows, unknown_rows
 from ingest.sources.prometheus.paths import telling
 from ingest.sources.prometheus.pull import chunks, quoted, unix_of
 

@@ -23,6 +23,7 @@ import polars as pl
 
 from ingest.contract.errors import IngestError, UnreadableFile
 from ingest.contract.values import utc_now
+from ingest.raw.known import hosts_apart, last_sightings, unknown_rows, without_known_claims
 from ingest.raw.staging import write_parquet
 from ingest.reading.batches import Batch, batch_of
 from ingest.reading.files import FileResult, SourceFile
@@ -38,7 +39,6 @@ from ingest.sources.prometheus.arrays import ARRAY, take_works, works_of
 from ingest.sources.prometheus.client import Client, PrometheusError, server_url
 from ingest.sources.prometheus.dialects import DIALECTS
 from ingest.sources.prometheus.health import Point, health_of
-from ingest.sources.prometheus.known import hosts_apart, last_sightings, unknown_rows, without_known_claims
 from ingest.sources.prometheus.paths import Naming, contradictions, known_by_all, named, naming_of, watched_by_several, with_names
 from ingest.sources.prometheus.pull import HOUR, READS, Selection, chunks, pull, pull_arrays, pull_health, pull_latencies
 from ingest.sources.prometheus.readings import CARRIED, READING, Rolled, checks, has_rates, roll_up

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from ingest.contract.findings import some_of
+from ingest.raw.known import landed_groups
 from ingest.reading.batches import batch_of
 from ingest.reading.hosts import spans
 from ingest.sources.mdadm import IDLE_STATES, SYNC_OF, sync_event
-from ingest.sources.prometheus.known import landed_groups
 
 if TYPE_CHECKING:
     from ingest.raw.landing import Landing
