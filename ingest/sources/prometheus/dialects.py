@@ -71,7 +71,8 @@ class Dialect(BaseModel):
         if self.block_bytes and column in ("read_bytes", "written_bytes"):
             return 1 / self.block_bytes
         named = next((unit for word, unit in _UNITS.items() if word in metric), self.time)
-        return PER_SECOND[named] if column in ("read_seconds", "write_seconds") else 1.0
+        # the mean time of a block is kept as that of a byte
+        return PER_SECOND[named] * (self.block_bytes or 1) if column in ("read_seconds", "write_seconds") else 1.0
 
     def hosts(self, host: str) -> tuple[str, ...]:
         """The labels that may name the host; `host` alone, where a call names another than Prometheus' own."""
@@ -128,8 +129,8 @@ STEMS = sorted({getattr(one, column).partition("(")[0] for one in DIALECTS for c
 """A text that stands in the name of every counter, for all of them."""
 OTHER_DRIVES = re.sub(r"\?P<\w+>", "?:", "|".join(one.prefix + one.drives for one in DIALECTS if one.drives))
 """A regular expression of our names of drives that are no names of Linux."""
-BLOCK_BYTES = {one.collector: one.block_bytes for one in DIALECTS if one.block_bytes}
-"""Block size of each collector that gives rates and means in place of counters."""
+OF_RATES = tuple(one.collector for one in DIALECTS if one.block_bytes)
+"""Collectors that give rates and means in place of counters."""
 LOOKED_FOR = ", ".join(dict.fromkeys(one.collector for one in DIALECTS))
 
 

@@ -16,7 +16,7 @@ from ingest.contract.findings import some_of
 from ingest.reading.devices import head_of, host_of, is_path, is_placeholder
 from ingest.reading.parse import HOUR_US, Check
 from ingest.reading.spans import with_spans
-from ingest.sources.prometheus.dialects import BLOCK_BYTES, COLLECTOR, COLUMNS, TODAY
+from ingest.sources.prometheus.dialects import COLLECTOR, COLUMNS, OF_RATES, TODAY
 
 # As far back as Prometheus itself looks for a sample (--query.lookback-delta). An increment that began earlier than this
 # before its hour may belong to hours without a scrape, so it counts for none.
@@ -24,9 +24,8 @@ LOOKBACK_US = 300_000_000
 # The kernel prints the time of a drive's I/Os in milliseconds as 32 bits.
 WRAP_US = 2**32 * 1000
 
-RATED = f'"{COLLECTOR}": "({"|".join(BLOCK_BYTES)})"'
+RATED = f'"{COLLECTOR}": "({"|".join(OF_RATES)})"'
 """A path of rates and means: what it shows holds since the scrape before, but for no longer than LOOKBACK_US."""
-(_BLOCK_BYTES,) = set(BLOCK_BYTES.values())
 COUNTERS: dict[str, str] = {getattr(TODAY, column): column for column in COLUMNS}
 NEEDED = ("reads", "writes", "read_seconds", "write_seconds")
 COUNTS = ("reads", "writes", "read_bytes", "written_bytes")
@@ -304,10 +303,10 @@ def _increment(name: str, before: pl.Expr) -> pl.Expr:
 
 
 def _of_rate(name: str, seconds: pl.Expr) -> pl.Expr:
-    """The same of a rate, or of the mean time of a block, which held for these seconds."""
+    """Gain by a rate, or by the mean time of a byte, which held for these seconds."""
     if name not in TIMES:
         return pl.col(name) * seconds
-    return (pl.col(name).fill_null(0) * 1e6 * pl.col(_BYTES_OF[name]) / _BLOCK_BYTES * seconds).round()
+    return (pl.col(name).fill_null(0) * 1e6 * pl.col(_BYTES_OF[name]) * seconds).round()
 
 
 def _with_claims(readings: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:

@@ -27,12 +27,12 @@ from ingest.reading.devices import drive_of, is_path, whole_drives, without_whol
 from ingest.reading.readers import SHOWN_VALUE_CHARS, text_blocks
 from ingest.sources.prometheus.arrays import ARRAY, STATE, arrays_of
 from ingest.sources.prometheus.dialects import (
-    BLOCK_BYTES,
     COLLECTOR,
     COLUMNS,
     ENCLOSURE,
     GROUP,
     LOOKED_FOR,
+    OF_RATES,
     OTHER_DRIVES,
     SLOT,
     STEMS,
@@ -336,7 +336,7 @@ def _of_collectors(counters: Iterable[tuple[str, dict[str, str]]]) -> list[str]:
     by: dict[str, set[str]] = {}
     for metric, labels in counters:
         by.setdefault(labels.get(COLLECTOR, ""), set()).add(COUNTERS[metric])
-    needed = {one: COLUMNS if one in BLOCK_BYTES else NEEDED for one in by}
+    needed = {one: COLUMNS if one in OF_RATES else NEEDED for one in by}
     lacks = {f"counters of {one}": [name for name in needed[one] if name not in columns] for one, columns in by.items() if one}
     return [f"{one}, without {some_of(lack)}: no latency can be made of them" if lack else one for one, lack in lacks.items()]
 
