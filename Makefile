@@ -20,7 +20,7 @@ demo: .venv/.ready  ## simulate a small fleet, ingest it, build, write the weekl
 site: .venv/.ready  ## the same, and the console as files to look at without a server: demo/site/index.html
 	$(RUN)/drivetail demo --out demo --site demo/site
 
-pictures: .venv/.ready  ## take the pictures of README.md and docs/ anew; needs Chromium
+pictures: .venv/.ready  ## take the pictures of README.md and docs/ again; needs Chromium
 	$(RUN)/python -m workbench.pictures
 
 airflow: .venv/.airflow  ## run the warehouse by itself: INBOX=folder with deliveries, WAREHOUSE=folder, PORT=8080 (docs/airflow.md)

@@ -67,7 +67,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], limit: int) -> 
 
 
 def table_of(rows: Sequence[Row], limit: int) -> Row:
-    """The same of rows that name their columns."""
+    """Rows that name their columns, at most `limit`."""
     return table(list(rows[0]) if rows else [], [list(row.values()) for row in rows], limit)
 
 
@@ -104,7 +104,7 @@ def server_of(warehouse: Warehouse) -> MCPServer:
     @tool
     @errors_in_words()
     def what_to_do(limit: Limit = 50) -> CallToolResult:
-        """The drives that need somebody now, what to do with each and why (`actions`), and what has become slow (`alerts`), latest first.
+        """The drives that need attention now, what to do with each and why (`actions`), and what has become slow (`alerts`), latest first.
 
         Begin here. `actions` is a list of decisions; an alert of a host, an enclosure or a whole RAID group stands for its drives.
         """
@@ -118,7 +118,7 @@ def server_of(warehouse: Warehouse) -> MCPServer:
     def candidates(include_all: bool = False, limit: Limit = 50) -> CallToolResult:
         """The drives worth replacing, watching or checking, first the one to replace first, with the verdict and its reason.
 
-        Compares the tail hours that each drive cost in 28 days with what a swap costs. include_all adds the drives to leave where they are.
+        Compares the tail hours that each drive cost in 28 days with the cost of a swap. include_all adds the drives to leave where they are.
         """
         return answer(table_of(list_candidates(warehouse, is_all=include_all), limit))
 
@@ -148,7 +148,8 @@ def server_of(warehouse: Warehouse) -> MCPServer:
             (publication,) = rows("select * from marts.publication")
             notes = connection.execute("select relation, grain, overlap from marts.relations").fetchall()
         known = {relation: note for relation, *note in notes}
-        if name is None:  # the lab's are empty without experiments
+        if name is None:
+            # without experiments, relations of the lab are empty and have no description
             listed = [(relation, words) for relation, words in said.items() if words or not relation.startswith("lab.")]
             found = [[relation, words.partition(". ")[0], *known.get(relation, (None, None))] for relation, words in listed]
             return answer({"publication": publication, **table(("relation", "meaning", "grain", "overlap"), found, ROWS)})

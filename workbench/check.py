@@ -46,7 +46,7 @@ BANNED = {
     r"\b(?:anew|[Ww]hoever|hangs? on|held against|lies beside|no word of)\b": "`again`, `the reader`, `depends on`, `compared with`",
     r"\bnobody (?:says|said)\b": "`unknown`",
     r"[Nn]ull where inventory does not say": "`Null where inventory has none`",
-    r"description: [\"']?(?:Those|It|The same|Upper end of it\b|Lower end of its|Which other|Least \(|Likewise)(?: |:|\b)|\bThose that are meant\b": "name the thing: `Hours of a parity drive`, `Upper end of the 95% interval of ratio`",
+    r"description: [\"']?(?:Those|It|The same|Upper end of it|Lower end of its|Which other|Least \(|Likewise)\b|\bThose that are meant\b": "name the thing: `Hours of a parity drive`, `Upper end of the 95% interval of ratio`",
     r"(?:\bdef test_|^  - name: )(?:what(?!_if)|who|it|so|there|of)_\w+(?:\(|$)": "begin with the subject: `a_new_alert_is_sent_once`",
     r"(?:\bdef test_|^  - name: )\w*_(?:told|tells?|sa(?:id|ys?)_to_be|is_said)(?:_\w+)?(?:\(|$)": "replace told or said by the action: `a_new_alert_is_sent_once`",
     r"\bover [a-z]\w* - (?!interval)": "`(sum(x) over name) - y`: Spark reads `name - y` as one name",

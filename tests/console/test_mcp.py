@@ -92,12 +92,12 @@ def test_tools_answer_without_sql_what_the_cookbook_asks_in_it(warehouse: Wareho
     hour, worth, chronic = (json.loads(run_query(warehouse, QUESTIONS[name], "json", None, 1)) for name in by_number(10, 24, 8))
     (slow,) = json.loads(run_query(warehouse, "select drive_id from marts.fct_slowdown_intervals where degree = 'slow' "
                                    "order by interval_hours desc, drive_id limit 1", "json", None, 1))  # fmt: skip
-    told, listed, todo = answers(
+    explained, listed, todo = answers(
         warehouse, ("explain", {"drive": slow["drive_id"], "hour": hour[3]["hour_utc"]}), ("candidates", {}), ("what_to_do", {})
     )
-    (row,) = records(told["rows"]["drive_hour"])
+    (row,) = records(explained["rows"]["drive_hour"])
     assert round(row["slowdown"], 2) == hour[3]["slowdown"] and row["io_count"] == hour[3]["io_count"]
-    assert "drive_hours" in told["text"] and "row" in told["text"], "down to file and row"
+    assert "drive_hours" in explained["text"] and "row" in explained["text"], "down to file and row"
     assert [row["drive_id"] for row in records(listed)][:10] == [row["drive_id"] for row in worth]
     assert (
         {row["drive_id"] for row in chronic}
