@@ -118,7 +118,7 @@ def server_of(warehouse: Warehouse) -> MCPServer:
     def candidates(include_all: bool = False, limit: Limit = 50) -> CallToolResult:
         """The drives worth replacing, watching or checking, first the one to replace first, with the verdict and its reason.
 
-        Compares the tail hours that each drive cost in 28 days with the cost of a swap. include_all adds the drives to leave where they are.
+        Compares the tail hours that each drive cost in 28 days with the cost of a swap. include_all adds the drives that may stay.
         """
         return answer(table_of(list_candidates(warehouse, is_all=include_all), limit))
 

@@ -37,16 +37,21 @@ union select subject_id from marts.fct_slow_alerts where subject_type = 'drive'
 """Drives with a page: on a list, decided on, silent, or with an alert. Of the others, hosts and groups tell."""
 
 
+def earlier_files(out: Path) -> list[Path]:
+    """What an earlier site left in its folder, which is made where there is none. Raises: QueryError for a folder of something else."""
+    out.mkdir(parents=True, exist_ok=True)
+    earlier = [path for path in out.iterdir() if path.name != ".git"]
+    if earlier and not (out / "tables" / "drive_actions.parquet").is_file():
+        raise QueryError(f"--site {out}: holds {earlier[0].name}, which no demo wrote; give another folder")
+    return earlier
+
+
 def write_site(warehouse: Warehouse, out: Path) -> int:
     """Write the site to the folder `out`, in the place of an earlier one. Returns: how many pages it has.
 
     Raises: QueryError for a folder that holds something else.
     """
-    out.mkdir(parents=True, exist_ok=True)
-    earlier = [path for path in out.iterdir() if path.name != ".git"]
-    if earlier and not (out / "tables" / "drive_actions.parquet").is_file():
-        raise QueryError(f"--site {out}: holds {earlier[0].name}, which no demo wrote; give another folder")
-    remove(earlier)
+    remove(earlier_files(out))
     export(warehouse, out / "tables", is_parquet=True, is_sorted=True)
     for name in WIDE:
         (out / "tables" / f"{name}.parquet").unlink()

@@ -92,8 +92,8 @@ class Planted:
 
 def write_benchmark(
     out: Path, seeds: Sequence[int] = SEEDS, weeks: int = WEEKS, on_progress: Callable[[int, int], None] = lambda done, total: None
-) -> None:
-    """Write `out/fleet-SEED` for each seed: a bundle, its labels (a delivery of source `labels`), and its truth.
+) -> list[Path]:
+    """Write `out/fleet-SEED` for each seed: a bundle, its labels (a delivery of source `labels`), and its truth. Returns: these folders.
 
     weeks: at least six, so that every story begins. Raises: SimulationError where a folder holds something else.
     """
@@ -102,6 +102,7 @@ def write_benchmark(
         make_fleet(out / f"fleet-{seed}", seed, weeks)
     describe(out, seeds, weeks)
     on_progress(len(seeds), len(seeds))
+    return [out / f"fleet-{seed}" for seed in seeds]
 
 
 def describe(out: Path, seeds: Sequence[int], weeks: int) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from drivetail.cli.options import FILE, INSTANT, POLICIES, Failure, format_option, of_console, warehouse_option
+from drivetail.cli.options import FILE, INSTANT, POLICIES, Failure, format_option, in_one_line, of_console, warehouse_option
 from drivetail.terminal import as_json, pass_on, progress, say, say_rows
 from engine.warehouse import Warehouse
 from report.words import counted_noun, human
@@ -254,12 +254,9 @@ def docs(out: Path, project: str | None) -> None:
     Every model of the fleet with its columns, units, tests and lineage. Takes half a minute.
     """
     from drivetail.ask.docs import write_docs
-    from engine.errors import ModelError
 
-    try:
+    with in_one_line(out):
         say(f"Documentation: {write_docs(out, project)}")
-    except ModelError as error:
-        raise Failure(str(error)) from error
 
 
 @click.command()

@@ -83,6 +83,27 @@ def os_failure(error: OSError, place: Path | str) -> Failure:
     return Failure(f"{error.filename or place}: {error.strerror or error}; {todo}")
 
 
+@contextmanager
+def in_one_line(place: Path) -> Iterator[None]:
+    """Turn what can go wrong in a command into one line. place: its folder, for an error of the system that names no file."""
+    from drivetail.service import SettingsError
+    from engine.errors import ModelError
+    from engine.read import QueryError
+    from engine.thresholds import ThresholdError
+    from ingest import GateError, IngestError, ServerError, StoreError
+
+    try:
+        yield
+    except (GateError, ModelError, QueryError, ServerError, SettingsError, StoreError) as error:
+        raise Failure(str(error)) from error
+    except (IngestError, ThresholdError) as error:
+        raise click.UsageError(str(error)) from error
+    except BrokenPipeError:  # the reader of the output has gone: click ends in silence
+        raise
+    except OSError as error:
+        raise os_failure(error, place) from error
+
+
 def warehouse_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command `--warehouse`, and turn what can go wrong into one line."""
 
@@ -100,22 +121,8 @@ def warehouse_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )
     @wraps(command)
     def wrapped(*args: Any, root: Path, **kwargs: Any) -> Any:
-        from drivetail.service import SettingsError
-        from engine.errors import ModelError
-        from engine.read import QueryError
-        from engine.thresholds import ThresholdError
-        from ingest import GateError, IngestError, ServerError, StoreError
-
-        try:
+        with in_one_line(root):
             return command(*args, warehouse=Warehouse(root.resolve()), **kwargs)
-        except (GateError, ModelError, QueryError, ServerError, SettingsError, StoreError) as error:
-            raise Failure(str(error)) from error
-        except (IngestError, ThresholdError) as error:
-            raise click.UsageError(str(error)) from error
-        except BrokenPipeError:  # the reader of the output has gone: click ends in silence
-            raise
-        except OSError as error:
-            raise os_failure(error, root) from error
 
     return wrapped
 

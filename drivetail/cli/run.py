@@ -18,6 +18,7 @@ from drivetail.cli.options import (
     Failure,
     format_option,
     given_options,
+    in_one_line,
     of_console,
     progress_of,
     say_ingested,
@@ -46,11 +47,14 @@ def demo(out: Path, end: datetime | None, site: Path | None) -> None:
     """
     from drivetail.demo import run_demo
 
-    console = of_console("site") if site else None
-    run_demo(out.resolve(), click.get_current_context().find_root().command, end and end.date())
-    if site and console:
-        pages = console.write_site(Warehouse(out / "warehouse"), site)
-        say(f"\nSite: {site / 'index.html'}, {counted_noun(pages, 'page')}; it needs no server")
+    with in_one_line(out):
+        if site:
+            console = of_console("site")
+            console.earlier_files(site)  # a folder that cannot be used is known before the demo is made
+        run_demo(out.resolve(), click.get_current_context().find_root().command, end and end.date())
+        if site:
+            pages = console.write_site(Warehouse(out / "warehouse"), site)
+            say(f"\nSite: {site / 'index.html'}, {counted_noun(pages, 'page')}; it needs no server")
 
 
 SCORES: Columns = {
@@ -61,6 +65,19 @@ SCORES: Columns = {
     "false, per 1,000 healthy drives and week": ("false_per_1000", "{:.1f}".format),
     "net tail hours": ("net_tail_hours", "{:,.0f}".format),
 }
+
+
+def _benchmark(out: Path, file: Path | None, *, is_written: bool) -> None:
+    """Write the labelled fleets, or score a CSV by them."""
+    from simulate.benchmark import score, write_benchmark
+
+    if is_written:
+        with progress("Simulating") as advance:
+            fleets = write_benchmark(out, on_progress=lambda done, total: advance("fleets", done, total))
+        say(f"{counted_noun(len(fleets), 'fleet')} with labels: {', '.join(str(fleet) for fleet in fleets)}")
+        say(f"Next: drivetail simulate --out {out} --score FOUND.csv")
+    if file:
+        say(table(score(out, file), SCORES))
 
 
 @click.command()
@@ -113,31 +130,32 @@ def simulate(
     drawn; they come out when a drive is compared with its group.
     """
     from simulate import ParameterError, SimulationError
-    from simulate import benchmark as labelled
-    from simulate import simulate as run
 
     try:
-        if benchmark:
-            with progress("Simulating") as advance:
-                labelled.write_benchmark(out, on_progress=lambda done, total: advance("fleets", done, total))
-        if score:
-            say(table(labelled.score(out, score), SCORES))
-        if benchmark or score:
-            return
-        changes = json.loads(parameters.read_text(encoding="utf-8")) if parameters else None
-        with progress("Simulating") as advance:
-            summary = run(
-                out,
-                start=start and start.date(),
-                end=end and end.date(),
-                parameters=changes,
-                on_progress=lambda done, total: advance("hours", done, total),
-                **options,
-            )
+        with in_one_line(out):
+            if benchmark or score:
+                _benchmark(out, score, is_written=benchmark)
+            else:
+                _simulate(out, start, end, parameters, **options)
     except (SimulationError, ParameterError) as error:
         raise click.UsageError(str(error)) from error
     except json.JSONDecodeError as error:
         raise Failure(f"{parameters}: line {error.lineno}: not JSON: {error.msg}") from error
+
+
+def _simulate(out: Path, start: datetime | None, end: datetime | None, parameters: Path | None, **options: Any) -> None:
+    from simulate import simulate as run
+
+    changes = json.loads(parameters.read_text(encoding="utf-8")) if parameters else None
+    with progress("Simulating") as advance:
+        summary = run(
+            out,
+            start=start and start.date(),
+            end=end and end.date(),
+            parameters=changes,
+            on_progress=lambda done, total: advance("hours", done, total),
+            **options,
+        )
     kinds = ", ".join(f"{human(rows)} {kind}" for kind, rows in summary.drive_hour_rows.items())
     say(
         f"{human(summary.row_count)} drive-hours ({kinds}), {human(summary.drive_rows)} inventory periods "

@@ -62,6 +62,24 @@ def test_a_source_has_its_functions_and_a_line_of_help(source: str):
     assert help_text and SOURCES[source].help in help_text
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("simulate", "--days", 1, "--out", "FILE/x"), ("simulate", "--benchmark", "--out", "FILE/x"), ("demo", "--out", "FILE/x"),
+        ("demo", "--out", "d", "--site", "FILE/x"), ("demo", "--out", "d", "--site", "OTHER"), ("docs", "--out", "FILE/x.html"),
+    ],
+)  # fmt: skip
+def test_a_folder_that_cannot_be_used_is_one_line(command: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Commands that need no warehouse; before anything is made."""
+    monkeypatch.chdir(tmp_path)
+    Path("FILE").touch()
+    Path("OTHER").mkdir()
+    Path("OTHER", "mine").touch()
+    done = drivetail(*command)
+    assert done.exit_code == 1 and len(done.stderr.splitlines()) == 1, done.output
+    assert ("FILE" in done.stderr or "mine" in done.stderr) and not Path("d").exists()
+
+
 def test_ctrl_c_ends_a_command_with_130(tmp_path: Path):
     command = [sys.executable, "-m", "drivetail", "collect", "--every", "15m", "--out", str(tmp_path)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
