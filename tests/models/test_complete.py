@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from console.pages import rooms
 from engine.compiled import models_of
 from engine.nodes import SEED, Node
 from engine.projects import built_models, projects, published_schemas
@@ -96,6 +97,12 @@ def test_each_model_that_a_page_or_command_asks_is_in_its_exposure() -> None:
         asked = set(re.findall(rf"\b(?:from|join)\s+(?:{'|'.join(published_schemas())})\.(\w+)", text)) & MARTS.keys()
         asked -= set() if name == "study_page" else MARTS.keys() - OF_FLEET
         assert asked <= stated[name], f"models/exposures.yml, {name}: add {', '.join(sorted(asked - stated[name]))}"
+
+
+def test_each_page_of_the_menu_is_asked_for_in_tests() -> None:
+    tested = (ROOT / "tests/console/test_console.py").read_text(encoding="utf-8")
+    missing = [address for address in rooms(None).values() if f'"{address}"' not in tested]
+    assert not missing, f"tests/console/test_console.py, ALL_PAGES: add {', '.join(missing)}"
 
 
 @pytest.mark.parametrize("name", SOURCES)
