@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -39,7 +38,7 @@ from engine.retention import read_past
 from engine.sources import RawFiles
 from engine.spark import SparkStore
 from engine.thresholds import own_thresholds
-from engine.warehouse import Warehouse, quoted
+from engine.warehouse import Warehouse, day_folders, quoted
 from ingest.contract.extras import how_to_install
 from ingest.contract.values import RAW_KINDS
 from ingest.raw.store import (
@@ -276,7 +275,7 @@ class Build:
 
     def _last_build(self) -> int:
         """The greatest number that names a file of the store."""
-        names = (file.split(".")[0] for _, _, files in os.walk(self.warehouse.store) for file in files)
+        names = (file.split(".")[0] for _, files in day_folders(self.warehouse.store) for file in files)
         return max((int(name) for name in names if name.isdigit()), default=0)
 
     def run(self, *, must_publish: bool = False, daily: bool | None = None, asked: bool = False) -> BuildSummary:

@@ -29,7 +29,7 @@ from engine.projects import projects, published_schemas
 from engine.read import NOT_ASKED, first_line, own_file, record_of
 from engine.retention import files_needed, read_past, remove_from_raw
 from engine.sources import RawFiles, source_rows
-from engine.warehouse import Warehouse, quoted
+from engine.warehouse import Warehouse, day_folders, quoted
 from ingest.raw.durable import remove, sync
 from ingest.raw.store import list_folders, pruned_files, remove_replaced
 
@@ -383,11 +383,11 @@ def clean_up(warehouse: Warehouse, current: str, connection: duckdb.DuckDBPyConn
     remove_replaced(warehouse.root, keep_seconds, shown)
     past = read_past(warehouse)
     kept |= live_files(warehouse, connection) | files_needed(warehouse, past)
-    for folder, _, files in os.walk(warehouse.store):
-        gone = [file for file in files if f"{folder}/{file}" not in kept]
-        remove(Path(folder, file) for file in gone)
-        if len(gone) == len(files) and (empty := Path(folder)).name.startswith("day_utc="):
-            empty.rmdir()
+    for folder, names in day_folders(warehouse.store):
+        gone = [name for name in names if f"{folder}/{name}" not in kept]
+        remove(folder / name for name in gone)
+        if len(gone) == len(names):
+            folder.rmdir()
     for project in projects():
         project.clean_up(warehouse, states[project.NAME])
     if past is not None:

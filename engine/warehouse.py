@@ -114,6 +114,13 @@ class Warehouse:
             logging.getLogger(__name__).warning("cannot write %s", self.log)
 
 
+def day_folders(store: Path) -> Iterator[tuple[Path, list[str]]]:
+    """Folders of the store that hold a day of a model, each with the names of its files: a year of them is quicker than as paths."""
+    for folder, _, files in os.walk(store):
+        if os.path.basename(folder).startswith("day_utc="):
+            yield Path(folder), files
+
+
 def day_folder(store: Path, model: str, day: date) -> Path:
     """Where the files of a model's day are in the store, or in Spark's folder."""
     return store / model / f"day_utc={day.isoformat()}"
