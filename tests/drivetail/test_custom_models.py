@@ -62,11 +62,15 @@ def test_custom_models_are_published_and_their_errors_are_reported(settled: Ware
     (custom / "open_too.sql").write_text("{{ config(materialized='table') }} select 1 as x -- a\n/* b */ /* -- c")
     (custom.parent / "outside.csv").write_text("x\n1\n2\n")
     (custom / "outside.sql").write_text(f"{{{{ config(materialized='table') }}}} select * from read_csv('{custom.parent}/outside.csv')")
+    # a custom model can write nowhere, and reads what is published
+    (custom / "in_python.py").write_text("def model(dbt, session):\n    return session.sql('select 1 as x')\n")
+    (custom / "unpublished.sql").write_text("select * from {{ ref('int_drive_days__outcomes') }}")
+    before = asked(settled.published, "select count(*) from duckdb_tables() where schema_name = 'custom'")
     said = built(settled)
     marts = count(settled, "marts.fct_drive_slowness")
     assert count(settled, "custom.outside").split() == ["n", "2"]
-    (asked,) = re.findall(r"^drivetail (sql .*)$", README, re.MULTILINE)
-    assert drivetail(*shlex.split(asked), "--warehouse", settled.root).exit_code == 0
+    (question,) = re.findall(r"^drivetail (sql .*)$", README, re.MULTILINE)
+    assert drivetail(*shlex.split(question), "--warehouse", settled.root).exit_code == 0
     assert count(settled, "custom.dim_drives").split() == ["n", "1"] != count(settled, "marts.dim_drives").split()
     assert count(settled, "custom.slow") == count(settled, "custom.kept") == marts
     assert count(settled, "custom.doubled").split() == ["n", "2"]
@@ -78,10 +82,14 @@ def test_custom_models_are_published_and_their_errors_are_reported(settled: Ware
     assert f"{custom}/two.sql: custom model two is not published: a model is one select; this is select, drop" in said
     assert f"{custom}/pragma.sql: custom model pragma is not published: a model is one select; this is pragma" in said
     assert f"{custom}/hooked.sql: custom model hooked is not published: hooks: of the project's own models" in said
+    assert f"{custom}/in_python.py: custom model in_python is not published: a model is one select; this is Python" in said
+    assert f"{custom}/unpublished.sql: custom model unpublished is not published: it reads intermediate.int_drive_days__outcomes" in said
+    refused = "select count(*) from duckdb_tables() where schema_name = 'custom' and table_name in ('in_python', 'unpublished')"
+    assert asked(settled.published, refused) == before == [(0,)]
     assert f"{custom}/own.sql: custom model own is not published: parts_by: of the project's own models" in said
     assert f"{custom}/doubled.yml: test unique_doubled_x failed" in said
     assert "correct or remove it, then run `drivetail build`" in said
-    assert sum(str(custom) in problem for problem in problems(settled)) == 9
+    assert sum(str(custom) in problem for problem in problems(settled)) == 11
     assert "custom model bad is not published" in built(settled)  # nothing is new, the error is still there
 
     (custom / "wrong.sql").write_text("select {{ from")
@@ -90,7 +98,8 @@ def test_custom_models_are_published_and_their_errors_are_reported(settled: Ware
     assert count(settled, "marts.fct_drive_slowness") == marts
     assert "custom.slow" not in count(settled, "custom.slow") or "does not exist" in count(settled, "custom.slow")
 
-    for name in ["two", "pragma", "hooked", "own", "bad", "after_bad", "doubled", "wrong", "open", "open_too"]:
+    (custom / "in_python.py").unlink()
+    for name in ["two", "pragma", "hooked", "own", "bad", "after_bad", "doubled", "wrong", "open", "open_too", "unpublished"]:
         (custom / f"{name}.sql").unlink()
     (custom / "doubled.yml").unlink()
     built(settled)
@@ -169,13 +178,3 @@ def test_marts_are_published_before_custom_models_are_made(settled: Warehouse, c
 
 def killed(*arguments: object) -> None:
     raise KeyboardInterrupt
-
-
-def test_a_custom_model_can_write_nowhere_and_reads_what_is_published(settled: Warehouse, custom: Path) -> None:
-    (custom / "in_python.py").write_text("def model(dbt, session):\n    return session.sql('select 1 as x')\n")
-    (custom / "unpublished.sql").write_text("select * from {{ ref('int_drive_days__outcomes') }}")
-    before = asked(settled.published, "select count(*) from duckdb_tables() where schema_name = 'custom'")
-    said = built(settled)
-    assert f"{custom}/in_python.py: custom model in_python is not published: a model is one select; this is Python" in said
-    assert f"{custom}/unpublished.sql: custom model unpublished is not published: it reads intermediate.int_drive_days__outcomes" in said
-    assert asked(settled.published, "select count(*) from duckdb_tables() where schema_name = 'custom'") == before == [(0,)]
