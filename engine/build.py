@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -275,14 +276,15 @@ class Build:
 
     def _last_build(self) -> int:
         """The greatest number that names a file of the store."""
-        names = (path.name.split(".")[0] for path in self.warehouse.store.glob("*/day_utc=*/*.parquet"))
+        names = (file.split(".")[0] for _, _, files in os.walk(self.warehouse.store) for file in files)
         return max((int(name) for name in names if name.isdigit()), default=0)
 
     def run(self, *, must_publish: bool = False, daily: bool | None = None, asked: bool = False) -> BuildSummary:
         """See build(). must_publish: also where nothing is new; asked: make what is made when it is asked for."""
         is_redefined = self.defined != self.version
         horizon = None if self.past is None else self.past.before_utc
-        last = None if self.is_changed or must_publish or daily or asked else current_publication(self.warehouse)
+        before = current_publication(self.warehouse)
+        last = None if self.is_changed or must_publish or daily or asked else before
         is_new = (
             last is None
             or is_redefined
@@ -292,7 +294,7 @@ class Build:
         )
         if last is None or is_new:
             published_at = datetime.now(UTC).replace(tzinfo=None, microsecond=0)
-            publication_id = next_publication_id(self.warehouse, published_at)
+            publication_id = next_publication_id(self.warehouse, published_at, before)
             self.show(is_redefined=is_redefined)
             self._name_publication(publication_id, published_at, horizon)
             if self.is_changed:
@@ -306,15 +308,14 @@ class Build:
             made_by: dict[str, Any] = {"models": self.version, "thresholds": self.thresholds, "deliveries": self._digests_taken_in()}
             made_by["each_day_due"] = is_each_day_left
             # one that somebody asks for is written whole: the last may be damaged
-            before = current_publication(self.warehouse) if self.is_changed else None
             publish(
                 last,
                 self.executor,
                 self.files,
-                self._custom_before(),
+                self._custom_of(before),
                 made_by=made_by,
                 began=self.started,
-                last=before,
+                last=before if self.is_changed else None,
                 has_inventory=self.has_inventory,
             )
         counts = self.computed_hours()
@@ -325,9 +326,9 @@ class Build:
         if daily is not False and are_custom_due(custom):
             custom = build_custom(self.warehouse, self.models, last.path, self.thresholds)
             published_at = datetime.now(UTC).replace(tzinfo=None, microsecond=0)
-            before, publication_id = last, next_publication_id(self.warehouse, published_at)
-            last = replace(before, publication_id=publication_id, published_at=published_at, path=before.path.with_stem(publication_id))
-            publish_custom(before, last, self.executor, custom)
+            shown, publication_id = last, next_publication_id(self.warehouse, published_at, last)
+            last = replace(shown, publication_id=publication_id, published_at=published_at, path=shown.path.with_stem(publication_id))
+            publish_custom(shown, last, self.executor, custom)
             is_new = True
         self.warehouse.note("finished", deliveries=len(self.new), publication=last.publication_id)
         return BuildSummary(len(self.new), *counts, last, is_new, custom.failures)
@@ -386,11 +387,11 @@ class Build:
     def _make_plan(self, is_wanted: Callable[[Node], bool]) -> None:
         """Make what inventory alone says, and what decides which days change."""
         (is_stored,) = self.connection.execute("select count(*) > 0 from plan.files").fetchone() or (False,)
-        for node in self.executor.stages.plan:
-            if node.relation == CHANGED_PLACES and not is_stored:  # without a stored day none needs another place
-                self.connection.execute(f"create or replace table {node.relation} as select * from ({self.executor.sql_of(node)}) limit 0")
-            elif is_wanted(node):
-                self.executor.make([node])
+        if not is_stored:  # without a stored day none needs another place
+            self.define_empty(CHANGED_PLACES.split(".")[1])
+        self.executor.make(
+            node for node in self.executor.stages.plan if is_wanted(node) and (is_stored or node.relation != CHANGED_PLACES)
+        )
 
     def changed_days(self, *, is_redefined: bool) -> dict[date, datetime]:
         """Ask the models which days the new deliveries change, and from which hour on."""
@@ -475,6 +476,8 @@ class Build:
         self.warehouse.note("relations")
         if self.new:
             self._note_days_looked_at()
+        if is_redefined:
+            self._join_files()
         all_nodes = self.executor.stages.relations
         self._make([node for node in all_nodes if is_redefined or node.made == EACH_BUILD], publication_id)
         now, before = self._made_of(), self.connection.execute("select classes, descriptions from state.made_of").fetchall()
@@ -485,8 +488,7 @@ class Build:
         is_made = is_due and not is_left
         if is_made and not is_redefined:
             self.warehouse.note("each_day")
-            self.executor.join_files(self.name, self.horizon or date.min, self.open_day)
-            self.executor.show_store()
+            self._join_files()
             self.connection.execute("delete from state.made_of")
             by_week = [node for node in all_nodes if node.made == EACH_DAY and node.week_column] if before == [now] else []
             for node in by_week:
@@ -499,6 +501,12 @@ class Build:
             self.connection.execute("commit")
         self.warehouse.note("made", each_day=is_made, by_week=len(by_week))
         return is_left
+
+    def _join_files(self) -> None:
+        """Leave fewer files to open: one of each day that is over, and for builds one of each month."""
+        self.executor.join_files(self.name, self.horizon or date.min, self.open_day)
+        self.executor.join_months(self.open_day)
+        self.executor.show_store()
 
     def _note_days_looked_at(self) -> None:
         """Note the days of new events and readings, too, of which none is computed: one that is open now is over in a later build. For
@@ -595,9 +603,8 @@ class Build:
         self.connection.execute("create or replace table plan.last_classes as select * from plan.plan_classes")
         self.executor.show_store()
 
-    def _custom_before(self) -> CustomModels:
-        """The custom models as the last publication has them, to be shown until they are made again; none where there are none any more."""
-        last = current_publication(self.warehouse)
+    def _custom_of(self, last: Publication | None) -> CustomModels:
+        """The custom models as a publication has them, to be shown until they are made again; none where there are none any more."""
         if last is None or not custom_digest():
             return CustomModels("", is_due=bool(custom_digest()))
         return replace(CustomModels.of(published_custom(self.warehouse, last.publication_id)), is_due=True)

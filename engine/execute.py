@@ -32,8 +32,9 @@ from engine.nodes import (
     Node,
     Test,
 )
-from engine.sources import EARLIER, MEASURED, OF_A_PUBLICATION, RawFiles, no_rows, show_sources, source_rows
+from engine.sources import EARLIER, MEASURED, OF_A_PUBLICATION, RawFiles, no_rows, parquet, show_sources, source_rows
 from engine.warehouse import PROJECT, Warehouse, day_folder, quoted
+from ingest.raw.durable import remove
 from ingest.reading.limits import memory_limit
 
 PARQUET = "format parquet, compression zstd, compression_level 1, dictionary_size_limit 1000"
@@ -45,6 +46,10 @@ written: DuckDB guesses the rows of Parquet files from a few of them, and would 
 
 IN_MEMORY = "in_memory"
 """The attached database of tables that live no longer than a build: each makes them again, and a file would only cost time."""
+
+SMALL_MONTH_BYTES = 32 * 2**20
+"""Size of the files of a model's month up to which a copy of them in one saves a build more than it costs: below it, opening a file takes
+longer than reading it."""
 
 DRIVES_OF_A_PART = 100_000
 """Drives whose four weeks are read at a time, where DuckDB keeps a state of each group, or each value, until a statement ends."""
@@ -59,6 +64,7 @@ create table if not exists state.days_not_in_marts (day_utc date);
 create table if not exists state.counted_days (day_utc date primary key, computed_as varchar);
 create table if not exists state.made_of (classes varchar, descriptions varchar);
 create table if not exists state.asked (of_state varchar);
+create table if not exists state.joined_months (model varchar, files varchar[], file varchar);
 create table if not exists state.sums (file varchar primary key, row_count bigint, total hugeint, reader varchar);
 """
 """State that a build database keeps between builds, beside the sources of schema `plan`."""
@@ -150,7 +156,7 @@ class Executor:
 
         Raises: ModelError where a file is damaged or gone.
         """
-        for node, rows in self.stored_rows(days, names):
+        for node, rows in self.stored_rows(days, names, from_copies=days is None):
             try:
                 self.connection.execute(f"create or replace view {node.relation} as {rows}")
             except duckdb.Error as error:
@@ -158,20 +164,60 @@ class Executor:
                 hint = "`drivetail build --full-refresh` computes it again from raw"
                 raise ModelError(f"{self.warehouse.store}: cannot be read ({found}); {hint}") from error
 
-    def stored_rows(self, days: Iterable[date] | None = None, names: Collection[str] | None = None) -> Iterator[tuple[Node, str]]:
-        """The stored models, or those of some names, each with SQL for the rows of its live files, of all days or of some."""
+    def stored_rows(
+        self, days: Iterable[date] | None = None, names: Collection[str] | None = None, *, from_copies: bool = False
+    ) -> Iterator[tuple[Node, str]]:
+        """The stored models, or those of some names, each with SQL for the rows of its live files, of all days or of some. from_copies: of
+        months that are over from what join_months() wrote, which no publication may name.
+        """
         nodes = [node for node in self.models.made(*STORED) if names is None or node.name in names]
-        given: list[Any] = [str(self.warehouse.store), [node.name for node in nodes]]
-        query = "select model, ? || '/' || file, models_version from build.plan.files where model in (select unnest(?))"
+        given: list[Any] = [[node.name for node in nodes]]
+        query = "select model, file, models_version from build.plan.files where model in (select unnest(?))"
         if days is not None:
             query += " and day_utc in (select unnest(?::date[]))"
             given.append(list(days))
-        files: dict[str, list[tuple[str, bool]]] = defaultdict(list)
+        files: dict[str, dict[str, bool]] = defaultdict(dict)
         for model, file, version in self.connection.execute(f"{query} order by day_utc, file", given).fetchall():
-            files[model].append((file, version == self.models.store_version_of(model)))
+            files[model][file] = version == self.models.store_version_of(model)
+        copies: dict[str, list[Path]] = defaultdict(list)
+        if from_copies:
+            for model, copied, copy in self.connection.execute("select model, files, file from build.state.joined_months").fetchall():
+                if files[model].keys() >= set(copied) and (path := self.warehouse.build / copy).exists():
+                    copies[model].append(path)
+                    for file in copied:
+                        del files[model][file]
         for node in nodes:
             found = files[node.name]
-            yield node, stored_rows(node, [file for file, _ in found], are_of_these_models=all(same for _, same in found))
+            rows = stored_rows(node, [f"{self.warehouse.store}/{file}" for file in found], are_of_these_models=all(found.values()))
+            if copies[node.name]:
+                columns = ", ".join(f'"{name}"' for name in node.columns)
+                rows += f" union all select {columns} from {parquet(copies[node.name])}"
+            yield node, rows
+
+    def join_months(self, before: date) -> None:
+        """Copy the days of each month that is over before a day into one file, for builds to read, of models whose files are small."""
+        query = """
+            select model, date_trunc('month', day_utc) as month_utc, list(file order by day_utc, file) as files, any_value(models_version)
+            from plan.files group by model, month_utc
+            having count(*) > 1 and count(distinct models_version) = 1 and last_day(month_utc) < ? order by model, month_utc
+        """
+        known = {tuple(files): file for files, file in self.connection.execute("select files, file from state.joined_months").fetchall()}
+        folder = self.warehouse.build / "months"
+        folder.mkdir(exist_ok=True)
+        self.connection.execute("delete from state.joined_months")
+        nodes = {node.name: node for node in self.models.made(*STORED)}
+        for model, month, files, version in self.connection.execute(query, [before]).fetchall():
+            paths = [self.warehouse.store / file for file in files]
+            if version != self.models.store_version_of(model) or sum(path.stat().st_size for path in paths) > SMALL_MONTH_BYTES:
+                continue
+            file = known.get(tuple(files))
+            if file is None or not (self.warehouse.build / file).exists():
+                file = f"months/{model}.{month:%Y-%m}.{Path(files[-1]).name}"
+                rows = stored_rows(nodes[model], [str(path) for path in paths], are_of_these_models=True)
+                self.connection.execute(f"copy ({rows}) to {quoted(self.warehouse.build / file)} ({PARQUET})")
+            self.connection.execute("insert into state.joined_months values (?, ?, ?)", [model, files, file])
+        kept = {file for (file,) in self.connection.execute("select file from state.joined_months").fetchall()}
+        remove(path for path in folder.iterdir() if f"months/{path.name}" not in kept)
 
     def load_seeds(self) -> None:
         """Load the seeds."""

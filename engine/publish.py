@@ -95,9 +95,8 @@ def _publication_in(warehouse: Warehouse, file: Path) -> Publication | None:
     return Publication(publication_id, published_at, last_hour, horizon, warehouse.publications / f"{publication_id}.duckdb")
 
 
-def next_publication_id(warehouse: Warehouse, published_at: datetime) -> str:
-    """The name of a publication that is about to be made."""
-    last = current_publication(warehouse)
+def next_publication_id(warehouse: Warehouse, published_at: datetime, last: Publication | None) -> str:
+    """The name of a publication that is about to be made. last: the one that readers see."""
     if last is not None:
         # what a build left that was killed before the swap: its age would say that the last publication was replaced that long ago
         for path in warehouse.publications.glob("*-*.duckdb"):
@@ -384,12 +383,11 @@ def clean_up(warehouse: Warehouse, current: str, connection: duckdb.DuckDBPyConn
     remove_replaced(warehouse.root, keep_seconds, shown)
     past = read_past(warehouse)
     kept |= live_files(warehouse, connection) | files_needed(warehouse, past)
-    for folder in warehouse.store.glob("*/day_utc=*"):
-        for path in folder.iterdir():
-            if str(path) not in kept:
-                path.unlink()
-        if not any(folder.iterdir()):
-            folder.rmdir()
+    for folder, _, files in os.walk(warehouse.store):
+        gone = [file for file in files if f"{folder}/{file}" not in kept]
+        remove(Path(folder, file) for file in gone)
+        if len(gone) == len(files) and (empty := Path(folder)).name.startswith("day_utc="):
+            empty.rmdir()
     for project in projects():
         project.clean_up(warehouse, states[project.NAME])
     if past is not None:
@@ -403,7 +401,7 @@ def clean_up(warehouse: Warehouse, current: str, connection: duckdb.DuckDBPyConn
 
 def live_files(warehouse: Warehouse, connection: duckdb.DuckDBPyConnection) -> set[str]:
     """Paths of the files that hold what is stored now."""
-    return {str(warehouse.store / file) for (file,) in connection.execute("select file from plan.files").fetchall()}
+    return {f"{warehouse.store}/{file}" for (file,) in connection.execute("select file from plan.files").fetchall()}
 
 
 def _is_open(path: Path) -> bool:

@@ -64,9 +64,12 @@ def folder_of(warehouse: Warehouse, name: str) -> Path:
 
 def make_empty(warehouse: Warehouse) -> None:
     """Make the folder without a row, where it is missing."""
-    if folder_of(warehouse, EMPTY).exists():  # else every build pays for pandas, which empty tables import
+    if folder_of(warehouse, EMPTY).exists():
         return
-    keep(warehouse, EMPTY, {name: schema.empty_table() for name, schema in tables().items()})
+    import pyarrow as pa
+
+    # Schema.empty_table() would import pandas
+    keep(warehouse, EMPTY, {name: pa.Table.from_batches([], schema) for name, schema in tables().items()})
 
 
 def keep(warehouse: Warehouse, name: str, rows: Mapping[str, pa.Table]) -> None:

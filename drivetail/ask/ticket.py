@@ -68,7 +68,7 @@ def ticket(row: Row, actions: Sequence[Row], groups: Sequence[Row], probe: str |
 
 
 LOGICAL = """\
-A RAID controller hides the drives behind it. Ask it which of them is slow, and have it replace that one:
+A RAID controller or hypervisor hides the drives behind it. Ask it which of them is slow, and have it replace that one:
 `storcli /cALL/eALL/sALL show all`, `perccli /cALL/eALL/sALL show all`, `ssacli ctrl all show config detail` or `arcconf getconfig 1 pd`."""
 
 SEEN = """\

@@ -131,6 +131,32 @@ def test_relations_made_in_parts_or_by_the_week_equal_the_whole(
     assert marts_differences(whole.path, in_parts.path, only=["marts.fct_drive_slowness", *by_week]) == []
 
 
+def test_builds_read_a_copy_of_a_month_until_one_of_its_days_changes(
+    week: tuple[Warehouse, pl.DataFrame], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warehouse, rows = week
+    sunday = rows.filter(pl.col("hour_utc") < SUNDAY + timedelta(days=1))
+    in_february = [pl.col(name) + timedelta(days=28) for name in ("hour_utc", "collected_at")]
+    deliver(warehouse, tmp_path / "february", sunday.with_columns(in_february))
+    build(warehouse)
+    copies = set((warehouse.build / "months").iterdir())
+    assert {path.name.split(".")[1] for path in copies} == {"2026-01"}
+    deliver(warehouse, tmp_path / "late", sunday)
+    in_parts = build(warehouse, daily=False).publication
+    assert not any("months/" in path.read_text() for path in warehouse.publications.glob("*.json")), "a publication keeps what it reads"
+    shutil.rmtree(warehouse.build / "months")
+    assert build(warehouse).is_new
+    assert {path.name for path in copies}.isdisjoint(path.name for path in (warehouse.build / "months").iterdir())
+    monkeypatch.setattr("engine.execute.SMALL_MONTH_BYTES", 0)
+    twin = Warehouse(tmp_path / "twin")
+    shutil.copytree(warehouse.raw, twin.raw)
+    whole = build(twin).publication
+    assert list((twin.build / "months").iterdir()) == []
+    made_again = [node.relation for node in models_of().made(EACH_BUILD) if node.schema == "marts"]
+    assert marts_differences(in_parts.path, whole.path, only=made_again) == []
+    assert marts_differences(warehouse.published, whole.path) == []
+
+
 def test_hours_that_arrive_are_added_to_their_day_until_it_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fleet, monday = tmp_path / "fleet", datetime(2026, 1, 5)
     simulate(fleet, disk_groups=2, ssd_groups=1, hours=49, seed=5)
