@@ -28,8 +28,8 @@ from engine.read import QueryError, open_published
 from engine.warehouse import Warehouse
 from ingest.raw.register import Register
 from tests.console.conftest import TOKEN, Served, served
-from tests.golden import copied
-from tests.report.conftest import demo_fleet, eventful_fleet
+from tests.golden import copied, golden
+from tests.report.conftest import build_eventful, demo_fleet
 
 DRIVE, GROUP, HOST = "D00000002A", "disk-g000000", "pdx2-disk-h00000"
 ALL_PAGES = [
@@ -162,7 +162,7 @@ def test_study_and_lab_are_in_the_bar_where_there_is_one(client: httpx.Client, t
 
     without = rooms(client)
     assert {"/alerts", "/tables"} <= without and not {"/study", "/lab"} & without
-    warehouse = copied(eventful_fleet(), tmp_path / "warehouse")
+    warehouse = copied(Warehouse(golden("eventful", build_eventful) / "warehouse"), tmp_path / "warehouse")
     with duckdb.connect(str(warehouse.published)) as connection:
         connection.execute("create or replace view lab.dim_experiments as select 'e1' as experiment_id")
     with served(warehouse) as console, console.client() as reader:

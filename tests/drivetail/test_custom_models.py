@@ -98,10 +98,9 @@ def test_custom_models_are_published_and_their_errors_are_reported(settled: Ware
     assert count(settled, "marts.fct_drive_slowness") == marts
     assert "custom.slow" not in count(settled, "custom.slow") or "does not exist" in count(settled, "custom.slow")
 
-    (custom / "in_python.py").unlink()
-    for name in ["two", "pragma", "hooked", "own", "bad", "after_bad", "doubled", "wrong", "open", "open_too", "unpublished"]:
-        (custom / f"{name}.sql").unlink()
-    (custom / "doubled.yml").unlink()
+    wrong = ("two", "pragma", "hooked", "own", "bad", "after_bad", "doubled", "wrong", "open", "open_too", "unpublished")
+    for name in [*(f"{name}.sql" for name in wrong), "doubled.yml", "in_python.py"]:
+        (custom / name).unlink()
     built(settled)
     assert count(settled, "custom.slow") == marts
     assert not [problem for problem in problems(settled) if str(custom) in problem]

@@ -46,12 +46,7 @@ def published(warehouse: Warehouse, *deliveries: Path) -> Warehouse:
 @pytest.fixture(scope="session")
 def eventful(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     """Simulated: disks, SSDs, slow drives, unplugs, rejected rows; two weeks and the beginning of a third; the study is made."""
-    return copied(eventful_fleet(), tmp_path_factory.mktemp("eventful") / "warehouse")
-
-
-def eventful_fleet() -> Warehouse:
-    """The same for all tests. Nobody may change it."""
-    return Warehouse(golden("eventful", build_eventful) / "warehouse")
+    return copied(Warehouse(golden("eventful", build_eventful) / "warehouse"), tmp_path_factory.mktemp("eventful") / "warehouse")
 
 
 def build_eventful(root: Path) -> None:
