@@ -389,9 +389,7 @@ class Build:
         (is_stored,) = self.connection.execute("select count(*) > 0 from plan.files").fetchone() or (False,)
         if not is_stored:  # without a stored day none needs another place
             self.define_empty(CHANGED_PLACES.split(".")[1])
-        self.executor.make(
-            node for node in self.executor.stages.plan if is_wanted(node) and (is_stored or node.relation != CHANGED_PLACES)
-        )
+        self.executor.make(node for node in self.executor.stages.plan if is_wanted(node) and (is_stored or node.relation != CHANGED_PLACES))
 
     def changed_days(self, *, is_redefined: bool) -> dict[date, datetime]:
         """Ask the models which days the new deliveries change, and from which hour on."""

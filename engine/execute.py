@@ -186,9 +186,10 @@ class Executor:
                     copies[model].append(path)
                     for file in copied:
                         del files[model][file]
+        store = self.warehouse.store
         for node in nodes:
             found = files[node.name]
-            rows = stored_rows(node, [f"{self.warehouse.store}/{file}" for file in found], are_of_these_models=all(found.values()))
+            rows = stored_rows(node, [f"{store}/{file}" for file in found], are_of_these_models=all(found.values()))
             if copies[node.name]:
                 columns = ", ".join(f'"{name}"' for name in node.columns)
                 rows += f" union all select {columns} from {parquet(copies[node.name])}"

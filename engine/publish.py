@@ -401,7 +401,8 @@ def clean_up(warehouse: Warehouse, current: str, connection: duckdb.DuckDBPyConn
 
 def live_files(warehouse: Warehouse, connection: duckdb.DuckDBPyConnection) -> set[str]:
     """Paths of the files that hold what is stored now."""
-    return {f"{warehouse.store}/{file}" for (file,) in connection.execute("select file from plan.files").fetchall()}
+    files = connection.execute("select ? || '/' || file from plan.files", [str(warehouse.store)]).fetchall()
+    return {file for (file,) in files}
 
 
 def _is_open(path: Path) -> bool:

@@ -3,7 +3,7 @@
 1. every model that changed, and all that read it, is planned over nothing: columns, types and contracts;
 2. the unit tests whose query changed are run in DuckDB (workbench/unit_tests.py);
 3. changed files are linted: ruff and mypy for Python, sqlfluff for SQL, plain words for every text (BANNED);
-4. a mart or source that changed has all its parts (tests/models/test_complete.py).
+4. a mart, source, page or detector that changed has all its parts (tests/models/test_complete.py).
 
 What has passed is remembered by content in target/compiled/check, so that nothing is checked twice. `--model NAME` checks one model, `--all`
 every unit test, `--lint` style and types alone, of all files.
@@ -54,7 +54,10 @@ BANNED = {
 }
 """Pattern -> plain words for it. The README's and the models' readers are strangers."""
 READ_BY_PEOPLE = (".md", ".yml", ".sql", ".py", ".j2")
-WITH_PARTS = ("models/marts/", "models/exposures.yml", "study/models/", "docs/tables.md", "ingest/sources/")
+WITH_PARTS = (
+    *("models/marts/", "models/exposures.yml", "study/models/", "docs/tables.md", "console/", "drivetail/", "report/"),
+    *("ingest/sources/", "models/intermediate/detectors/", "dbt_project.yml"),
+)
 """Files that have parts elsewhere, or are such parts."""
 NOT_OURS = ("docs/results/", "workbench/check.py", "tests/workbench/test_check.py")
 """Not checked for words: generated pages, and the list itself."""

@@ -122,7 +122,7 @@ class Reader(Protocol):
     EXPECTED: str
 
     def recognise(self, relative: PurePosixPath, absolute: PurePosixPath) -> str | None:
-        """The kind of a file, by its path within what was given and its whole path; null where it is not of this source."""
+        """The kind of a file, as `ingested_files` shows it, by its path within what was given and its whole path; null for others."""
 
     def land(self, files: list[SourceFile], landing: Landing) -> None:
         """Read files into a delivery: each by itself (Landing.read), or several combined."""

@@ -54,7 +54,9 @@ CAUSES = {
     "cohort": "model or firmware",
 }
 UNJUDGED = {
-    "behind a RAID controller": "not visible: the kernel sees the logical drive of a RAID controller or hypervisor, not the drives behind it",
+    "behind a RAID controller": (
+        "not visible: the kernel sees the logical drive of a RAID controller or hypervisor, not the drives behind it"
+    ),
     "silent": "stopped reporting",
     "kind unknown": "of unknown kind, compared with each other (ingest lsblk or smartctl of the host, or give --kind)",
     "RAID group too small": "compared with nobody, because the RAID group is too small",

@@ -1,5 +1,6 @@
-"""A mart or a source that lacks a part which CONTRIBUTING asks for fails here, and the failure names what to add."""
+"""A mart, source or detector that lacks a part which CONTRIBUTING asks for fails here, and the failure names what to add."""
 
+import csv
 import re
 from dataclasses import replace
 from fnmatch import fnmatchcase
@@ -8,11 +9,14 @@ from pathlib import Path
 import pytest
 import yaml
 
+from console.pages import rooms
 from engine.compiled import models_of
 from engine.nodes import SEED, Node
 from engine.projects import built_models, projects, published_schemas
+from engine.thresholds import variables
 from ingest.contract.fleet import COLUMNS_OF_RAW
 from ingest.sources import SOURCES
+from report.page.numbers import DETECTOR_WORDS
 from tests.reference import COVERED
 
 ROOT = Path(__file__).parents[2]
@@ -23,6 +27,8 @@ ONLY_SELECTS = re.compile(r"(?:\s|--.*\n)*select\s+[\w\s,*\"]+\sfrom\s+[\w.\"]+\
 """SQL of a mart that takes columns of another model as they are: that model's unit tests are its own."""
 ONE_MACRO = re.compile(r"(?:--.*\n)+\{\{ (\w+)\(.*\) \}\}\n")
 """A mart that is one macro: of several, the unit test of one is that of all."""
+MOST_PUBLIC = 43
+"""Relations of schema `marts`: each keeps its name and columns within a minor release."""
 NAMED = set(re.findall(r"`([a-z_0-9*.]+)`", (ROOT / "docs/tables.md").read_text(encoding="utf-8")))
 
 
@@ -62,6 +68,14 @@ def test_a_mart_has_all_its_parts(name: str) -> None:
     assert not missing, f"{MARTS[name].path}: add {'; '.join(missing)}"
 
 
+def test_marts_holds_little_more_than_what_is_promised() -> None:
+    count = sum(mart.schema == "marts" for mart in MARTS.values())
+    assert count <= MOST_PUBLIC, (
+        f"models/marts: {count} public marts, {MOST_PUBLIC} at most. Put an input of a page or command into models/marts/report or status, "
+        "and a sum that one `group by` answers into docs/cookbook.md; for another mart raise MOST_PUBLIC in tests/models/test_complete.py"
+    )
+
+
 def test_the_reference_computes_marts_that_exist() -> None:
     assert MARTS.keys() >= COVERED
 
@@ -85,6 +99,12 @@ def test_each_model_that_a_page_or_command_asks_is_in_its_exposure() -> None:
         assert asked <= stated[name], f"models/exposures.yml, {name}: add {', '.join(sorted(asked - stated[name]))}"
 
 
+def test_each_page_of_the_menu_is_asked_for_in_tests() -> None:
+    tested = (ROOT / "tests/console/test_console.py").read_text(encoding="utf-8")
+    missing = [address for address in rooms(None).values() if f'"{address}"' not in tested]
+    assert not missing, f"tests/console/test_console.py, ALL_PAGES: add {', '.join(missing)}"
+
+
 @pytest.mark.parametrize("name", SOURCES)
 def test_a_source_has_all_its_parts(name: str) -> None:
     module = name.replace("-", "_")
@@ -92,12 +112,34 @@ def test_a_source_has_all_its_parts(name: str) -> None:
     parts = {
         f"ingest/sources/{module}.py, or a package of that name": any((ROOT / "ingest/sources").glob(f"{module}*")),
         f"docs/sources/{name}.md": (ROOT / f"docs/sources/{name}.md").is_file(),
+        "its page to the table of README.md": f"docs/sources/{name}.md" in (ROOT / "README.md").read_text("utf-8"),
         "a test of malformed input in tests/ingest": any(f'"{name}"' in text for text in tests),
         "a delivery in tests/ingest/test_any_delivery.py": f'"{name}"' in (ROOT / "tests/ingest/test_any_delivery.py").read_text("utf-8"),
         "deliveries for the gate in tests/quality/test_sources.py": module in (ROOT / "tests/quality/test_sources.py").read_text("utf-8"),
     }
     missing = [part for part, is_there in parts.items() if not is_there]
     assert not missing, f"source {name}: add {'; '.join(missing)}"
+
+
+def _detectors() -> tuple[list[str], set[str]]:
+    """Names of detectors, stated or with rows in the worked example of the verdicts; and those with rows."""
+    file = ROOT / "models/intermediate/detectors/int_detector_verdicts.yml"
+    (example,) = yaml.safe_load(file.read_text(encoding="utf-8"))["unit_tests"]
+    shown = {row["detector"] for row in csv.DictReader(example["expect"]["rows"].splitlines())}
+    return sorted({*variables()["detectors"], *shown}), shown
+
+
+@pytest.mark.parametrize("name", _detectors()[0])
+def test_a_detector_has_all_its_parts(name: str) -> None:
+    parts = {
+        "its name to `detectors` of dbt_project.yml": name in variables()["detectors"],
+        "its rows to the unit test in models/intermediate/detectors/int_detector_verdicts.yml": name in _detectors()[1],
+        "its rule to models/marts/detectors/fct_detector_verdicts.yml": f"`{name}`" in MARTS["fct_detector_verdicts"].description,
+        "its row to docs/detectors.md": re.search(rf"^\|.*`{name}`", (ROOT / "docs/detectors.md").read_text("utf-8"), re.MULTILINE),
+        "its words to DETECTOR_WORDS in report/page/numbers.py": name in DETECTOR_WORDS,
+    }
+    missing = [part for part, is_there in parts.items() if not is_there]
+    assert not missing, f"detector {name}: add {'; '.join(missing)}"
 
 
 def test_a_described_column_of_raw_is_one_that_ingest_writes() -> None:

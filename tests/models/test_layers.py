@@ -111,15 +111,14 @@ def test_marts_in_the_contracts_sums_are_made_by_every_build() -> None:
     assert {name: made[name] for name in summed if made[name] not in ("each_build", VIEW)} == {}
 
 
-def test_marts_holds_what_is_promised_and_little_more() -> None:
-    """Inputs of one page are in `report` or `status`, or in the schema of a project, and may change with it."""
+def test_marts_holds_what_is_promised() -> None:
     marts = {node.name for node in built_models({}) if node.schema == "marts"}
     promised = {
         "dim_drives", "dim_raid_groups", "fct_drive_hours", "fct_raid_hours", "fct_slowdown_intervals", "fct_slowdown_arrivals",
         "fct_drive_slowness", "fct_drive_transitions", "fct_drive_events", "fct_unplug_episodes", "study_results", "study_curves",
         "rejected_records", "ingested_files", "publication",
     }  # fmt: skip
-    assert promised <= marts and len(marts) <= 43
+    assert promised <= marts
     assert all(node.has_contract for node in built_models({}) if node.schema in published_schemas())
 
 

@@ -126,7 +126,7 @@ def test_promtool_reads_the_rules() -> None:
 
 
 def test_the_alerts_fire_when_they_should(tmp_path: Path) -> None:
-    assert {*FIRES, ABSENT} == set(ALERTS)
+    assert {*FIRES, ABSENT} == set(ALERTS), "give each alert its series in SERIES, and when it fires with which summary in FIRES"
     cases = [
         (series(0), [silent(name, at) for name in ALERTS for at in ("2h", "5h", "8h")]),
         (
@@ -154,7 +154,8 @@ def test_the_alerts_fire_when_they_should(tmp_path: Path) -> None:
 
 def test_every_alert_leads_to_a_page() -> None:
     assert {rule["annotations"]["runbook_url"] for rule in ALERTS.values()} == {f"https://drivetail.example.org/{PAGE}"}
-    assert set(ALERTS) == set(re.findall(r"^\| `(\w+)`", (ROOT / PAGE).read_text(), re.MULTILINE))
+    described = set(re.findall(r"^\| `(\w+)`", (ROOT / PAGE).read_text(), re.MULTILINE))
+    assert set(ALERTS) == described, f"{PAGE}: a row for each alert: {sorted(set(ALERTS) ^ described)}"
 
 
 def test_promtool_reads_the_expressions_of_the_dashboard(tmp_path: Path) -> None:
