@@ -12,9 +12,11 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from engine.build import make_asked, publish_store
+import duckdb
+
+from engine.build import make_asked
 from engine.projects import built_models
-from engine.warehouse import PROJECT, Warehouse
+from engine.warehouse import PROJECT, Warehouse, quoted
 from ingest import ingest
 from tests.reference.fleets import HOWS, deliveries, random_fleet
 
@@ -63,10 +65,26 @@ def _code(places: tuple[str, ...]) -> str:
 
 
 def copied(warehouse: Warehouse, root: Path) -> Warehouse:
-    """A copy of a golden warehouse that a test may change, published where it is."""
+    """A copy of a golden warehouse that a test may change, with its publication where it is now, as a build would publish it there."""
     shutil.copytree(warehouse.root, root)
     copy = Warehouse(root)
-    publish_store(copy)
+    publication = max(copy.publications.glob("*-*.duckdb"))
+    publication.chmod(0o600)  # tests write into it, too
+    there, here = quoted(warehouse.root)[1:-1], quoted(copy.root)[1:-1]
+    with duckdb.connect(str(publication)) as connection:
+        of_files = f"from duckdb_views() where contains(sql, {quoted(there)})"
+        comments = connection.execute(
+            "select format('comment on column {}.{}.\"{}\" is ', schema_name, table_name, column_name), comment from duckdb_columns() "
+            f"where comment is not null and (schema_name, table_name) in (select (schema_name, view_name) {of_files})"
+        ).fetchall()
+        for (view,) in connection.execute(f"select sql {of_files}").fetchall():
+            connection.execute(view.replace("CREATE VIEW", "CREATE OR REPLACE VIEW", 1).replace(there, here))
+        connection.execute(";".join(column + quoted(comment) for column, comment in comments))
+        connection.execute(f"update plan.root set root = '{here}'; comment on table plan.root is '{here}'")
+    copy.published.unlink()
+    copy.published.hardlink_to(publication)
+    record = publication.with_suffix(".json")
+    record.write_text(record.read_text().replace(str(warehouse.root), str(copy.root)))
     return copy
 
 

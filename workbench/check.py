@@ -61,6 +61,7 @@ WITH_PARTS = (
 """Files that have parts elsewhere, or are such parts."""
 NOT_OURS = ("docs/results/", "workbench/check.py", "tests/workbench/test_check.py")
 """Not checked for words: generated pages, and the list itself."""
+PASSED = compiled_file("duckdb").parent / "check" / "passed.json"
 
 
 class Passed:
@@ -232,8 +233,7 @@ def _digest(place: Path) -> str:
 def main(model: str | None, is_all: bool, is_lint: bool, is_words: bool) -> None:
     """Check what an edit may have broken: models, unit tests, lint."""
     began = time.monotonic()
-    file = compiled_file("duckdb").parent / "check" / "passed.json"
-    passed = Passed(file)
+    passed = Passed(PASSED)
     wrong: list[str] = []
     if is_words:
         sys.exit(lint_words(passed, is_all=False))

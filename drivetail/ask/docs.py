@@ -22,6 +22,7 @@ def write_docs(out: Path, name: str | None = None) -> Path:
     folders = {None: PROJECT} | {project.NAME: project.FOLDER for project in projects() if project.READS_FLEET}
     if name not in folders:
         raise ModelError(f"--project {name}: no such project; there is {', '.join(filter(None, folders))}")
+    out.parent.mkdir(parents=True, exist_ok=True)  # before minutes of work
     with tempfile.TemporaryDirectory(prefix="drivetail-docs-") as folder:
         warehouse = Warehouse(Path(folder) / "warehouse")
         build(warehouse)
@@ -30,12 +31,12 @@ def write_docs(out: Path, name: str | None = None) -> Path:
 
 def docs_of(project: Path, database: Path, out: Path) -> Path:
     """Write the documentation of a dbt project over a database. Returns: the file. Raises: ModelError when dbt cannot make it."""
+    out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="drivetail-docs-") as folder:
         os.environ["DRIVETAIL_DBT_DATABASE"] = str(database)
         places = ["--project-dir", project, "--profiles-dir", project, "--target-path", folder, "--log-path", Path(folder) / "logs"]
         done = invoke(["docs", "generate", "--static", *map(str, places)])
         if not done.success:
             raise ModelError(f"dbt docs generate: {done.exception or 'failed'}")
-        out.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(Path(folder) / "static_index.html", out)
     return out

@@ -146,6 +146,32 @@ def trends() -> dict[str, tuple[list[float], dict[str, Any], str]]:
 TRENDS = trends()
 
 
+def tails(folder: Path) -> Path:
+    """Summaries without percentiles; of the logs one second is slow, and one is of a job that no summary has."""
+    files, listed = {}, []
+    for phase in ("before", "after"):
+        for run in range(1, 6):
+            ios = [(ms, (900_000 if phase == "after" and ms >= 1000 else 100_000) + 10 * run) for ms in range(2000)]
+            document = {"jobname": "j", "read": {"total_ios": 2000, "bw_bytes": 5000 + run, "iops": 1000 + run}}
+            named = {"j_clat": ios, "else_clat": ios[:9], "j_bw": ios[:9]}
+            files |= {
+                f"{phase}{run}/{name}.1.log": "".join(f"{ms}, {ns}, 0, 4096\n" for ms, ns in lines) for name, lines in named.items()
+            } | {f"{phase}{run}/j.json": json.dumps({"fio version": "fio-3.36", "jobs": [document]})}
+            listed += [f"{phase}{run}/{name}.1.log,fio-log,c,{run},{phase}" for name in named]
+            listed.append(f"{phase}{run}/j.json,fio,c,{run},{phase}")
+    return write_bundle(folder, files, listed, manifest("tails", "before_after", expected_runs=5))
+
+
+def steady(folder: Path, kind: str) -> Path:
+    """Averages of a second for a minute: one run keeps its rate, one loses a third on the way, one has no log."""
+    rates = {1: [900] * 60, 2: [900 - 5 * second for second in range(60)]}
+    files = {f"{run}_bw.1.log": "".join(f"{1000 * at}, {kb}, 0, 0\n" for at, kb in enumerate(found, 1)) for run, found in rates.items()}
+    summary = {"jobname": "j", "read": {"total_ios": 2000, "bw_bytes": 5000, "iops": 1000}}
+    files |= {f"{run}.json": json.dumps({"fio version": "fio-3.36", "jobs": [summary]}) for run in (1, 2, 3)}
+    listed = [f"{name},fio-log,c,{name[0]},before" if "log" in name else f"{name},fio,c,{name[0]},before" for name in files]
+    return write_bundle(folder, files, listed, manifest(f"steady-{kind}", kind))
+
+
 @pytest.fixture(scope="module")
 def landed(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     root = tmp_path_factory.mktemp("answers")
@@ -162,6 +188,8 @@ def landed(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
         log(root / "log"),
         tasks(root / "tasks"),
         short(root / "short"),
+        tails(root / "tails"),
+        *(steady(root / kind, kind) for kind in ("before_after", "other")),
     ]
     land(warehouse, *bundles)
     build_lab(warehouse)
@@ -297,46 +325,23 @@ def test_a_second_run_into_a_bundle_is_refused_and_names_the_first(tmp_path: Pat
     assert not any(target.iterdir())
 
 
-def test_logs_of_fio_give_tails_by_second_and_what_a_summary_lacks(tmp_path: Path) -> None:
-    """Summaries without percentiles; of the logs one second is slow, and one is of a job that no summary has."""
-    files, listed = {}, []
-    for phase in ("before", "after"):
-        for run in range(1, 6):
-            ios = [(ms, (900_000 if phase == "after" and ms >= 1000 else 100_000) + 10 * run) for ms in range(2000)]
-            document = {"jobname": "j", "read": {"total_ios": 2000, "bw_bytes": 5000 + run, "iops": 1000 + run}}
-            named = {"j_clat": ios, "else_clat": ios[:9], "j_bw": ios[:9]}
-            files |= {
-                f"{phase}{run}/{name}.1.log": "".join(f"{ms}, {ns}, 0, 4096\n" for ms, ns in lines) for name, lines in named.items()
-            } | {f"{phase}{run}/j.json": json.dumps({"fio version": "fio-3.36", "jobs": [document]})}
-            listed += [f"{phase}{run}/{name}.1.log,fio-log,c,{run},{phase}" for name in named]
-            listed.append(f"{phase}{run}/j.json,fio,c,{run},{phase}")
-    warehouse = Warehouse(tmp_path / "w")
-    land(warehouse, write_bundle(tmp_path / "b", files, listed, manifest("tails", "before_after", expected_runs=5)))
-    build_lab(warehouse)
-    (cell,) = rows(warehouse, "select * from lab.fct_phase_cells where test like '%p99'")
+def test_logs_of_fio_give_tails_by_second_and_what_a_summary_lacks(landed: Warehouse, tmp_path: Path) -> None:
+    (cell,) = rows(landed, "select * from lab.fct_phase_cells where experiment_id = 'tails' and test like '%p99'")
     assert (cell["test"], cell["n_before"], cell["n_after"], cell["answer"]) == ("j.read.clat_p99", 5, 5, "slower")
-    tails = rows(
-        warehouse,
-        "select second, n, p99_us from lab.fct_log_tails where job = 'j' and phase = 'after' and run_number = 3 and not is_whole_run",
+    found = rows(
+        landed,
+        "select second, n, p99_us from lab.fct_log_tails where experiment_id = 'tails' and job = 'j' and phase = 'after' "
+        "and run_number = 3 and not is_whole_run",
     )
-    assert sorted((row["second"], row["n"], row["p99_us"]) for row in tails) == [(0, 1000, 100.03), (1, 1000, 900.03)]
-    assert "<figcaption>c: reads, clat</figcaption>" in write_lab(warehouse, "tails", tmp_path / "t.html").read_text()
-    said = answer(warehouse, "tails").strip()
+    assert sorted((row["second"], row["n"], row["p99_us"]) for row in found) == [(0, 1000, 100.03), (1, 1000, 900.03)]
+    assert "<figcaption>c: reads, clat</figcaption>" in write_lab(landed, "tails", tmp_path / "t.html").read_text()
+    said = answer(landed, "tails").strip()
     assert said.startswith("Yes: fio j.read.clat_p99 of c grew by 799.8% (95%:")
     assert said.endswith("Whether 10 runs had become steady is not known: no log of ten seconds or more.")
 
 
 @pytest.mark.parametrize("kind", ["before_after", "other"])
-def test_the_page_says_whether_runs_of_fio_became_steady(tmp_path: Path, kind: str) -> None:
-    """Averages of a second for a minute: one run keeps its rate, one loses a third on the way, one has no log."""
-    rates = {1: [900] * 60, 2: [900 - 5 * second for second in range(60)]}
-    files = {f"{run}_bw.1.log": "".join(f"{1000 * at}, {kb}, 0, 0\n" for at, kb in enumerate(found, 1)) for run, found in rates.items()}
-    summary = {"jobname": "j", "read": {"total_ios": 2000, "bw_bytes": 5000, "iops": 1000}}
-    files |= {f"{run}.json": json.dumps({"fio version": "fio-3.36", "jobs": [summary]}) for run in (1, 2, 3)}
-    listed = [f"{name},fio-log,c,{name[0]},before" if "log" in name else f"{name},fio,c,{name[0]},before" for name in files]
-    warehouse = Warehouse(tmp_path / "w")
-    land(warehouse, write_bundle(tmp_path / "b", files, listed, manifest("steady", kind)))
-    build_lab(warehouse)
-    said = answer(warehouse, "steady")
+def test_the_page_says_whether_runs_of_fio_became_steady(landed: Warehouse, kind: str) -> None:
+    said = answer(landed, f"steady-{kind}")
     assert "1: steady at the end of 1 run (SNIA)." in said and "2: not steady at the end of 1 run (SNIA)." in said
     assert "Whether 1 run had become steady is not known" in said

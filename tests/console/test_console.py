@@ -23,13 +23,13 @@ from console.measures import measured_sql
 from console.pages import fleet, stated
 from console.published import HOURS, Publications, Published
 from console.serve import access_of, serve
-from engine.build import make_asked, publish_store
+from engine.build import publish_store
 from engine.read import QueryError, open_published
 from engine.warehouse import Warehouse
 from ingest.raw.register import Register
 from tests.console.conftest import TOKEN, Served, served
-from tests.golden import copied
-from tests.report.conftest import demo_fleet
+from tests.golden import copied, golden
+from tests.report.conftest import build_eventful, demo_fleet
 
 DRIVE, GROUP, HOST = "D00000002A", "disk-g000000", "pdx2-disk-h00000"
 ALL_PAGES = [
@@ -72,7 +72,6 @@ def test_the_fleet_begins_with_groups_that_are_slow_as_a_whole(tmp_path: Path):
     """No drive of such a group stands out, so it is on no list of drives."""
     warehouse = copied(demo_fleet(), tmp_path / "warehouse")
     group = value(warehouse, "select min(raid_group_id) from marts.dim_raid_groups")
-    warehouse.published.chmod(0o644)
     with duckdb.connect(str(warehouse.published)) as connection:
         query = """
             insert into marts.fct_slow_alerts by name
@@ -129,7 +128,6 @@ def test_a_judged_drive_of_no_known_kind_is_not_among_the_unjudged(console: Serv
 @pytest.mark.parametrize("noted", [0.005, 0.3])
 def test_a_map_of_50000_drives_is_quick_and_small(tmp_path: Path, noted: float):
     warehouse = copied(demo_fleet(), tmp_path / "warehouse")
-    warehouse.published.chmod(0o644)
     with duckdb.connect(str(warehouse.published)) as connection:
         connection.execute(
             f"""
@@ -164,9 +162,7 @@ def test_study_and_lab_are_in_the_bar_where_there_is_one(client: httpx.Client, t
 
     without = rooms(client)
     assert {"/alerts", "/tables"} <= without and not {"/study", "/lab"} & without
-    warehouse = copied(demo_fleet(), tmp_path / "warehouse")
-    make_asked(warehouse)
-    warehouse.published.chmod(0o644)
+    warehouse = copied(Warehouse(golden("eventful", build_eventful) / "warehouse"), tmp_path / "warehouse")
     with duckdb.connect(str(warehouse.published)) as connection:
         connection.execute("create or replace view lab.dim_experiments as select 'e1' as experiment_id")
     with served(warehouse) as console, console.client() as reader:

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from drivetail.cli import main
 from engine.warehouse import Warehouse
-from tests.golden import golden
+from tests import golden
 
 START = datetime(2026, 1, 5)
 HOURS = 30
@@ -123,27 +123,19 @@ def write_bundle(folder: Path, files: dict[str, str]) -> Path:
 @pytest.fixture(scope="session")
 def published() -> Published:
     """The fleet above, built and published once for all tests. No test changes it."""
-    root = golden("published_fleet", publish_fleet)
+    root = golden.golden("published_fleet", publish_fleet)
     return Published(Warehouse(root / "warehouse"), root / "bundle")
 
 
 @pytest.fixture
 def copied(published: Published, tmp_path: Path) -> Warehouse:
-    shutil.copytree(published.warehouse.root, tmp_path / "copy")
-    (tmp_path / "copy" / "warehouse.duckdb").chmod(0o600)  # for `settled` to write into
-    return Warehouse(tmp_path / "copy")
+    return Warehouse(shutil.copytree(published.warehouse.root, tmp_path / "copy"))
 
 
 @pytest.fixture
-def settled(copied: Warehouse) -> Warehouse:
-    """A copy whose publication believes to be in the right place."""
-    with duckdb.connect(str(copied.published)) as connection:
-        ((root,),) = connection.execute("select root from plan.root").fetchall()
-        for (view,) in connection.execute("select sql from duckdb_views() where sql like '%decisions.jsonl%'").fetchall():
-            connection.execute(view.replace("CREATE VIEW", "CREATE OR REPLACE VIEW", 1).replace(root, str(copied.root)))
-        connection.execute("update plan.root set root = ?", [str(copied.root)])
-        connection.execute(f"comment on table plan.root is '{copied.root}'")
-    return copied
+def settled(published: Published, tmp_path: Path) -> Warehouse:
+    """A copy whose publication is in the right place."""
+    return golden.copied(published.warehouse, tmp_path / "copy")
 
 
 def add_alert(warehouse: Warehouse, subject: str, **changed: object) -> None:

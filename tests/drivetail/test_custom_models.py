@@ -40,7 +40,7 @@ def count(warehouse: Warehouse, relation: str) -> str:
     return drivetail("sql", f"select count(*) as n from {relation}", "--warehouse", warehouse.root, "--format", "csv").output
 
 
-def test_custom_models_are_published_and_their_errors_are_reported(copied: Warehouse, custom: Path) -> None:
+def test_custom_models_are_published_and_their_errors_are_reported(settled: Warehouse, custom: Path) -> None:
     for name, text in re.findall(r"^`models/custom/(\S+)`.*?```\w+\n(.*?)```", README, re.DOTALL | re.MULTILINE):
         (custom / name).write_text(text)
     (custom / "slow.sql").write_text(GOOD)
@@ -62,15 +62,19 @@ def test_custom_models_are_published_and_their_errors_are_reported(copied: Wareh
     (custom / "open_too.sql").write_text("{{ config(materialized='table') }} select 1 as x -- a\n/* b */ /* -- c")
     (custom.parent / "outside.csv").write_text("x\n1\n2\n")
     (custom / "outside.sql").write_text(f"{{{{ config(materialized='table') }}}} select * from read_csv('{custom.parent}/outside.csv')")
-    said = built(copied)
-    marts = count(copied, "marts.fct_drive_slowness")
-    assert count(copied, "custom.outside").split() == ["n", "2"]
-    (asked,) = re.findall(r"^drivetail (sql .*)$", README, re.MULTILINE)
-    assert drivetail(*shlex.split(asked), "--warehouse", copied.root).exit_code == 0
-    assert count(copied, "custom.dim_drives").split() == ["n", "1"] != count(copied, "marts.dim_drives").split()
-    assert count(copied, "custom.slow") == count(copied, "custom.kept") == marts
-    assert count(copied, "custom.doubled").split() == ["n", "2"]
-    assert count(copied, "custom.remarked").split() == count(copied, "custom.remarked_too").split() == ["n", "1"]
+    # a custom model can write nowhere, and reads what is published
+    (custom / "in_python.py").write_text("def model(dbt, session):\n    return session.sql('select 1 as x')\n")
+    (custom / "unpublished.sql").write_text("select * from {{ ref('int_drive_days__outcomes') }}")
+    before = asked(settled.published, "select count(*) from duckdb_tables() where schema_name = 'custom'")
+    said = built(settled)
+    marts = count(settled, "marts.fct_drive_slowness")
+    assert count(settled, "custom.outside").split() == ["n", "2"]
+    (question,) = re.findall(r"^drivetail (sql .*)$", README, re.MULTILINE)
+    assert drivetail(*shlex.split(question), "--warehouse", settled.root).exit_code == 0
+    assert count(settled, "custom.dim_drives").split() == ["n", "1"] != count(settled, "marts.dim_drives").split()
+    assert count(settled, "custom.slow") == count(settled, "custom.kept") == marts
+    assert count(settled, "custom.doubled").split() == ["n", "2"]
+    assert count(settled, "custom.remarked").split() == count(settled, "custom.remarked_too").split() == ["n", "1"]
     for name in ("open", "open_too"):
         assert re.search(rf"{custom}/{name}\.sql: custom model {name} is not published: .*unterminated /\* comment", said), said
     assert f"{custom}/bad.sql: custom model bad is not published" in said and "no_such_column" in said
@@ -78,31 +82,35 @@ def test_custom_models_are_published_and_their_errors_are_reported(copied: Wareh
     assert f"{custom}/two.sql: custom model two is not published: a model is one select; this is select, drop" in said
     assert f"{custom}/pragma.sql: custom model pragma is not published: a model is one select; this is pragma" in said
     assert f"{custom}/hooked.sql: custom model hooked is not published: hooks: of the project's own models" in said
+    assert f"{custom}/in_python.py: custom model in_python is not published: a model is one select; this is Python" in said
+    assert f"{custom}/unpublished.sql: custom model unpublished is not published: it reads intermediate.int_drive_days__outcomes" in said
+    refused = "select count(*) from duckdb_tables() where schema_name = 'custom' and table_name in ('in_python', 'unpublished')"
+    assert asked(settled.published, refused) == before == [(0,)]
     assert f"{custom}/own.sql: custom model own is not published: parts_by: of the project's own models" in said
     assert f"{custom}/doubled.yml: test unique_doubled_x failed" in said
     assert "correct or remove it, then run `drivetail build`" in said
-    assert sum(str(custom) in problem for problem in problems(copied)) == 9
-    assert "custom model bad is not published" in built(copied)  # nothing is new, the error is still there
+    assert sum(str(custom) in problem for problem in problems(settled)) == 11
+    assert "custom model bad is not published" in built(settled)  # nothing is new, the error is still there
 
     (custom / "wrong.sql").write_text("select {{ from")
-    said = built(copied)
+    said = built(settled)
     assert f"{custom}/wrong.sql" in said and "no custom model is published" in said
-    assert count(copied, "marts.fct_drive_slowness") == marts
-    assert "custom.slow" not in count(copied, "custom.slow") or "does not exist" in count(copied, "custom.slow")
+    assert count(settled, "marts.fct_drive_slowness") == marts
+    assert "custom.slow" not in count(settled, "custom.slow") or "does not exist" in count(settled, "custom.slow")
 
-    for name in ["two", "pragma", "hooked", "own", "bad", "after_bad", "doubled", "wrong", "open", "open_too"]:
-        (custom / f"{name}.sql").unlink()
-    (custom / "doubled.yml").unlink()
-    built(copied)
-    assert count(copied, "custom.slow") == marts
-    assert not [problem for problem in problems(copied) if str(custom) in problem]
+    wrong = ("two", "pragma", "hooked", "own", "bad", "after_bad", "doubled", "wrong", "open", "open_too", "unpublished")
+    for name in [*(f"{name}.sql" for name in wrong), "doubled.yml", "in_python.py"]:
+        (custom / name).unlink()
+    built(settled)
+    assert count(settled, "custom.slow") == marts
+    assert not [problem for problem in problems(settled) if str(custom) in problem]
 
     # what was compiled is kept: dbt is not needed until one of them changes
     path = os.pathsep.join([str(refusing(["dbt"], custom.parent / "no-dbt")), environment()["PYTHONPATH"]])
-    daily = command("build", "--daily", "--warehouse", copied.root)
+    daily = command("build", "--daily", "--warehouse", settled.root)
     again = subprocess.run(daily, env={**environment(), "PYTHONPATH": path}, capture_output=True, text=True, timeout=300)
     assert again.returncode == 0 and not again.stderr, again.stderr
-    assert count(copied, "custom.slow") == count(copied, "custom.kept") == marts
+    assert count(settled, "custom.slow") == count(settled, "custom.kept") == marts
 
 
 def test_git_ignores_the_folder_of_custom_models() -> None:
@@ -112,16 +120,16 @@ def test_git_ignores_the_folder_of_custom_models() -> None:
     assert ignored.stdout.decode().split() == ["models/custom/slow_ssds.sql"]
 
 
-def test_a_reference_to_a_missing_model_stops_only_custom_models(copied: Warehouse, custom: Path) -> None:
+def test_a_reference_to_a_missing_model_stops_only_custom_models(settled: Warehouse, custom: Path) -> None:
     (custom / "lost.sql").write_text("select * from {{ ref('no_such_model') }}")
-    said = built(copied)
+    said = built(settled)
     assert f"{custom}/lost.sql" in said and "no_such_model" in said
-    assert count(copied, "marts.dim_drives")
+    assert count(settled, "marts.dim_drives")
 
 
 @pytest.mark.usefixtures("worker")
-def test_a_model_beyond_its_limits_stops_no_other(copied: Warehouse, custom: Path) -> None:
-    copied.settings.write_text('[custom]\nseconds = 2\nmemory = "100MB"\n')
+def test_a_model_beyond_its_limits_stops_no_other(settled: Warehouse, custom: Path) -> None:
+    settled.settings.write_text('[custom]\nseconds = 2\nmemory = "100MB"\n')
     crossed = "from range(10000000) as a (x), range(10000000) as b (y) where x <> y"
     table = "{{ config(materialized='table') }}"
     (custom / "endless.sql").write_text(f"{table} select count(*) as n {crossed}")
@@ -132,50 +140,40 @@ def test_a_model_beyond_its_limits_stops_no_other(copied: Warehouse, custom: Pat
     (custom / "nested.sql").write_text("(with a as (" * 40)
     (custom / "joined.sql").write_text("select 1 as x from " + "(" * 3000 + "range(1) as a" + " join range(1) as b on true)" * 3000)
     (custom / "well.sql").write_text("select 1 as x")
-    said = built(copied)
+    said = built(settled)
     assert f"{custom}/endless.sql: custom model endless is not published: it takes longer than 2 s" in said
     assert f"{custom}/large.sql: custom model large is not published" in said
     assert f"{custom}/nested.sql: custom model nested is not published" in said
     assert f"{custom}/joined.sql: custom model joined is not published" in said
     assert f"{custom}/tested.yml: test unique_tested_x failed: it takes longer than 2 s" in said
-    assert count(copied, "marts.dim_drives").startswith("n") and count(copied, "custom.well").split() == ["n", "1"]
-    copied.settings.write_text('[custom]\nseconds = "long"\n')
+    assert count(settled, "marts.dim_drives").startswith("n") and count(settled, "custom.well").split() == ["n", "1"]
+    settled.settings.write_text('[custom]\nseconds = "long"\n')
     (custom / "well.sql").write_text("select 2 as x")
-    assert "custom: give seconds and memory" in built(copied)
+    assert "custom: give seconds and memory" in built(settled)
 
 
-def test_marts_are_published_before_custom_models_are_made(copied: Warehouse, custom: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_marts_are_published_before_custom_models_are_made(settled: Warehouse, custom: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also when an analyst's query ends the process; until they are made again, those of the last build are shown."""
     (custom / "counted.sql").write_text("{{ config(materialized='table') }} select count(*) as n from {{ ref('fct_drive_hours') }}")
-    assert drivetail("build", "--no-daily", "-w", copied.root).exit_code == 0
-    assert drivetail("sql", "from custom.counted", "-w", copied.root).exit_code == 1
-    assert "published" in built(copied) and "Nothing is new" in built(copied)
-    before = count(copied, "custom.counted")
-    marts = current_publication(copied)
+    assert drivetail("build", "--no-daily", "-w", settled.root).exit_code == 0
+    assert drivetail("sql", "from custom.counted", "-w", settled.root).exit_code == 1
+    assert "published" in built(settled) and "Nothing is new" in built(settled)
+    before = count(settled, "custom.counted")
+    marts = current_publication(settled)
 
     bundle = write_bundle(custom.parent / "third", {"drive_hours.csv": f"{HEADER}\n{row(30, 'd11', 'g1', us='100,100')}\n"})
-    assert drivetail("ingest", "bundle", bundle, "-w", copied.root).exit_code == 0
+    assert drivetail("ingest", "bundle", bundle, "-w", settled.root).exit_code == 0
     with monkeypatch.context() as patched:
         patched.setattr("engine.build.build_custom", killed)
         with pytest.raises(KeyboardInterrupt):
-            build(copied)
-    now = current_publication(copied)
+            build(settled)
+    now = current_publication(settled)
     assert marts is not None and now is not None and now.publication_id > marts.publication_id
     hours = "select count(*) = (select n from custom.counted) as n from marts.fct_drive_hours"
-    assert count(copied, "custom.counted") == before and asked(copied.published, hours) == [(False,)]
-    assert "Nothing is new" not in built(copied)
-    assert asked(copied.published, hours) == [(True,)]
+    assert count(settled, "custom.counted") == before and asked(settled.published, hours) == [(False,)]
+    assert "Nothing is new" not in built(settled)
+    assert asked(settled.published, hours) == [(True,)]
 
 
 def killed(*arguments: object) -> None:
     raise KeyboardInterrupt
-
-
-def test_a_custom_model_can_write_nowhere_and_reads_what_is_published(copied: Warehouse, custom: Path) -> None:
-    (custom / "in_python.py").write_text("def model(dbt, session):\n    return session.sql('select 1 as x')\n")
-    (custom / "unpublished.sql").write_text("select * from {{ ref('int_drive_days__outcomes') }}")
-    before = asked(copied.published, "select count(*) from duckdb_tables() where schema_name = 'custom'")
-    said = built(copied)
-    assert f"{custom}/in_python.py: custom model in_python is not published: a model is one select; this is Python" in said
-    assert f"{custom}/unpublished.sql: custom model unpublished is not published: it reads intermediate.int_drive_days__outcomes" in said
-    assert asked(copied.published, "select count(*) from duckdb_tables() where schema_name = 'custom'") == before == [(0,)]

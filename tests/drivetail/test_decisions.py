@@ -115,16 +115,14 @@ def test_a_replaced_drive_that_reports_elsewhere_is_a_new_matter(settled: Wareho
     assert "d15" in [alert.subject_id for alert in open_alerts(settled)]
 
 
-def test_a_decision_that_is_repeated_is_recorded_once(copied: Warehouse) -> None:
-    build(copied)
-
+def test_a_decision_that_is_repeated_is_recorded_once(settled: Warehouse) -> None:
     def decide(*options: object) -> list[str]:
-        said = drivetail("decide", *options, "-w", copied.root)
+        said = drivetail("decide", *options, "-w", settled.root)
         assert said.exit_code == 0, said.output
         return said.stdout.splitlines()
 
     def recorded() -> int:
-        return len(copied.decisions.read_text().splitlines())
+        return len(settled.decisions.read_text().splitlines())
 
     given = ("d11", "replace", "--yes", "--by", "ada", "--note", "slow", "--ticket", "OPS-7", "--until", "2999-01-01")
     (first,) = decide(*given)
@@ -142,23 +140,22 @@ def test_a_decision_that_is_repeated_is_recorded_once(copied: Warehouse) -> None
         assert "recorded already" not in decide(*given)[0]
         assert recorded() == before + 2
     # over a line that is not a decision, and over a later publication
-    with copied.decisions.open("a") as register:
+    with settled.decisions.open("a") as register:
         register.write("{}\nnot json\n")
     assert "recorded already" in decide(*given)[0]
-    publish_store(copied)
+    publish_store(settled)
     assert "recorded already" not in decide(*given)[0]
 
 
-def test_several_drives_are_decided_on_at_once_by_whom_the_settings_name(copied: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    build(copied)
+def test_several_drives_are_decided_on_at_once_by_whom_the_settings_name(settled: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOGNAME", "grace")
-    said = drivetail("decide", "d11", "d12", "replace", "--yes", "--note", "both slow", "--ticket", "OPS-7", "-w", copied.root)
+    said = drivetail("decide", "d11", "d12", "replace", "--yes", "--note", "both slow", "--ticket", "OPS-7", "-w", settled.root)
     assert said.exit_code == 0 and said.stdout.splitlines() == [
         f"{d}: replace, by grace, ticket OPS-7; its alerts are muted" for d in ("d11", "d12")
     ]
-    (copied.root / "drivetail.toml").write_text('[decisions]\nby = "storage on call"\n')
-    assert "by storage on call;" in drivetail("decide", "d12", "watch", "--note", "wait", "-w", copied.root).stdout
-    rows = json.loads(drivetail("decisions", "--all", "--format", "json", "-w", copied.root).stdout)
+    (settled.root / "drivetail.toml").write_text('[decisions]\nby = "storage on call"\n')
+    assert "by storage on call;" in drivetail("decide", "d12", "watch", "--note", "wait", "-w", settled.root).stdout
+    rows = json.loads(drivetail("decisions", "--all", "--format", "json", "-w", settled.root).stdout)
     assert [(row["drive_id"], row["decided_by"], row["ticket"], row["state"]) for row in rows] == [
         ("d12", "storage on call", None, "standing"), ("d12", "grace", "OPS-7", "superseded"), ("d11", "grace", "OPS-7", "pending"),
     ]  # fmt: skip
@@ -203,60 +200,58 @@ def test_a_verdict_that_rises_to_replace_is_reported_to_each_receiver_once(tmp_p
     assert drivetail("alerts", "--new", *option).stdout == "No new alert\n"
 
 
-def test_until_is_stored_in_utc_and_an_unreadable_line_is_ignored(copied: Warehouse) -> None:
-    build(copied)
-    option = ("-w", copied.root)
+def test_until_is_stored_in_utc_and_an_unreadable_line_is_ignored(settled: Warehouse) -> None:
+    option = ("-w", settled.root)
     given = ("--by", "ada", "--note", "x", "--until")
     for until, stored in (
         ("2997-01-01T00:00+14:00", "2996-12-31T10:00:00"), ("2997-01-01 00:00-05:00", "2997-01-01T05:00:00"),
         ("2997-01-01", "2997-01-01T00:00:00"),
     ):  # fmt: skip
         assert drivetail("decide", "d11", "dismiss", *given, until, *option).exit_code == 0
-        assert json.loads(copied.decisions.read_text().splitlines()[-1])["until"] == stored
+        assert json.loads(settled.decisions.read_text().splitlines()[-1])["until"] == stored
     # beyond the calendar in UTC, and no time
     for until in ("9999-12-31T23:59-05:00", "0001-01-01T00:00+14:00", "soon"):
         assert drivetail("decide", "d11", "dismiss", *given, until, *option).exit_code == 2
     # lines that an earlier release or a person wrote
-    record = json.loads(copied.decisions.read_text().splitlines()[-1])
+    record = json.loads(settled.decisions.read_text().splitlines()[-1])
     lines = [
         {**record, "drive_id": "d12", "until": "2998-01-01T00:00:00+14:00"},
         {**record, "drive_id": "d11", "verdict": "watch", "until": "soon"},
     ]
-    with copied.decisions.open("a") as register:
+    with settled.decisions.open("a") as register:
         register.writelines(json.dumps(line) + "\n" for line in lines)
     note_ignored.cache_clear()
     for command in (("alerts",), ("alerts", "--new"), ("metrics",), ("decisions",)):
         said = drivetail(*command, *option)
         assert said.exit_code == 0, said.output
-    latest = latest_decisions(copied)
+    latest = latest_decisions(settled)
     assert latest["d12"].until == datetime(2997, 12, 31, 10) and latest["d11"].verdict == "dismiss"
     shown = json.loads(drivetail("decisions", "--format", "json", *option).stdout)
     assert {row["drive_id"]: row["verdict"] for row in shown} == {"d11": "dismiss", "d12": "dismiss"}
 
 
-def test_a_line_that_is_no_decision_is_named(copied: Warehouse, caplog: pytest.LogCaptureFixture) -> None:
-    copied.decisions.write_text('{}\n{"drive_id": "d11", "until": "soon"}\n')
+def test_a_line_that_is_no_decision_is_named(settled: Warehouse, caplog: pytest.LogCaptureFixture) -> None:
+    settled.decisions.write_text('{}\n{"drive_id": "d11", "until": "soon"}\n')
     note_ignored.cache_clear()
-    assert latest_decisions(copied) == {}
+    assert latest_decisions(settled) == {}
     assert [re.findall("line [12]: ignored", message) for message in caplog.messages] == [["line 1: ignored"], ["line 2: ignored"]]
 
 
-def test_a_decision_that_is_retracted_leaves_the_drive_as_if_undecided(copied: Warehouse) -> None:
-    build(copied)
-    option = ("-w", copied.root)
+def test_a_decision_that_is_retracted_leaves_the_drive_as_if_undecided(settled: Warehouse) -> None:
+    option = ("-w", settled.root)
 
     def asked(query: str) -> list[dict[str, object]]:
         return list(json.loads(drivetail("sql", query, "--format", "json", *option).stdout))
 
     nothing = drivetail("decide", "d11", "retract", "--by", "ada", "--note", "wrong drive", *option)
-    assert nothing.exit_code == 1 and "nothing to retract" in nothing.stderr and not copied.decisions.read_text()
+    assert nothing.exit_code == 1 and "nothing to retract" in nothing.stderr and not settled.decisions.read_text()
     before = asked("from marts.drive_actions order by drive_id")
     for verdict in ("replace", "dismiss"):
         assert drivetail("decide", "d11", verdict, "--yes", "--by", "ada", "--note", "slow", *option).exit_code == 0
-        assert latest_decisions(copied)["d11"].is_dismissal(utc_now())
+        assert latest_decisions(settled)["d11"].is_dismissal(utc_now())
         said = drivetail("decide", "d11", "retract", "--by", "bob", "--note", "wrong drive", *option).stdout
         assert said == "d11: retract, by bob; its alerts are shown\n"
-        assert not latest_decisions(copied)["d11"].is_dismissal(utc_now())
+        assert not latest_decisions(settled)["d11"].is_dismissal(utc_now())
         assert asked("from marts.drive_actions order by drive_id") == before
         assert drivetail("decisions", *option).stdout.startswith("No decision yet")
         assert drivetail("decisions", "--pending", "--format", "json", *option).stdout == "[]\n"
@@ -264,15 +259,16 @@ def test_a_decision_that_is_retracted_leaves_the_drive_as_if_undecided(copied: W
     assert states == [("retract", "retracted"), ("dismiss", "superseded"), ("retract", "superseded"), ("replace", "superseded")]
 
 
-def test_replacing_a_drive_without_a_slow_hour_asks_again(copied: Warehouse) -> None:
-    build(copied)
-    given = ("replace", "--by", "ada", "--note", "old", "-w", copied.root)
+def test_replacing_a_drive_without_a_slow_hour_asks_again(settled: Warehouse) -> None:
+    given = ("replace", "--by", "ada", "--note", "old", "-w", settled.root)
     # of several all are recorded, or none
-    slow = {row["drive_id"] for row in json.loads(drivetail("sql", SLOW, "--format", "json", "-w", copied.root).stdout)}
-    known = {row["drive_id"] for row in json.loads(drivetail("sql", "from marts.dim_drives", "--format", "json", "-w", copied.root).stdout)}
+    slow = {row["drive_id"] for row in json.loads(drivetail("sql", SLOW, "--format", "json", "-w", settled.root).stdout)}
+    known = {
+        row["drive_id"] for row in json.loads(drivetail("sql", "from marts.dim_drives", "--format", "json", "-w", settled.root).stdout)
+    }
     ill, well = min(slow), min(known - slow)
     refused = drivetail("decide", ill, well, *given)
-    assert refused.exit_code == 1 and f"{well}: not one slow hour is known of it" in refused.stderr and not copied.decisions.read_text()
+    assert refused.exit_code == 1 and f"{well}: not one slow hour is known of it" in refused.stderr and not settled.decisions.read_text()
     assert drivetail("decide", ill, *given).exit_code == 0
     assert drivetail("decide", well, *given, "--yes").exit_code == 0
     # to watch or dismiss it needs no second word

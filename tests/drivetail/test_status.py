@@ -240,7 +240,6 @@ def test_a_publication_that_has_lost_what_it_shows(settled: Warehouse) -> None:
 
 
 def test_a_store_without_files_names_the_command_that_makes_them(settled: Warehouse) -> None:
-    built(settled, "--daily")  # views that show this folder's files
     shutil.rmtree(settled.store)
     before = settled.published.read_bytes()
     for command in ("alerts", "metrics", "explain d15", "build --daily", "study", "maintain"):

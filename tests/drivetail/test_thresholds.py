@@ -19,6 +19,7 @@ from engine.nodes import PLACEHOLDER, Models
 from engine.thresholds import ThresholdError, checked, own_thresholds, variables
 from engine.warehouse import PROJECT, Warehouse
 from tests.drivetail.conftest import built, drivetail
+from tests.golden import CACHE
 from tests.proof.support import asked
 from workbench.unit_tests import recompiled
 
@@ -35,9 +36,9 @@ def live(warehouse: Warehouse) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def manifest(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """dbt's compilation of the project, with placeholders for thresholds."""
-    return compiled_manifest("duckdb", tmp_path_factory.mktemp("manifest"))
+def manifest() -> Any:
+    """dbt's compilation of the project, with placeholders for thresholds; files that have not changed are not parsed again."""
+    return compiled_manifest("duckdb", CACHE / "manifest")
 
 
 def with_changed(models: Models, name: str, rewrite: Callable[[str], str], **versions: str) -> Models:

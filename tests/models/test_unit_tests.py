@@ -11,35 +11,24 @@ from engine.build import Build, build, make_asked
 from engine.compiled import models_of
 from engine.nodes import WITH_DAYS
 from engine.warehouse import PROJECT, Warehouse
-from tests.golden import CACHE
-from workbench.check import Passed, unit_tests
-from workbench.unit_tests import Project, UnitTest, project_folders, run
+from workbench.check import PASSED, Passed, unit_tests
+from workbench.unit_tests import Project, UnitTest, fleet, project_folders, run
 
 pytestmark = pytest.mark.xdist_group("models")
 
 
-@pytest.fixture(scope="module")
-def project() -> Project:
-    return compiled(PROJECT)
-
-
-def compiled(place: Path) -> Project:
-    """A project, of which only what has changed since the last run is compiled."""
-    return Project(place, CACHE / "projects" / place.name)
-
-
 @pytest.mark.parametrize("place", project_folders(), ids=lambda place: "fleet" if place == PROJECT else place.name)
 def test_every_model_holds_its_worked_examples(place: Path) -> None:
-    """Those whose query has passed in an earlier run are not run again."""
-    project, passed = compiled(place), Passed(CACHE / "projects" / place.name / "passed.json")
+    """Those whose query has passed in an earlier run, or in `make check`, are not run again."""
+    project, passed = fleet() if place == PROJECT else Project(place), Passed(PASSED)
     assert len(project.unit_tests()) >= 50
     _, failed = unit_tests(project, passed, None, is_all=False)
     passed.write()
     assert failed == []
 
 
-def test_a_row_that_is_not_expected_and_one_that_is_missing_are_shown(project: Project) -> None:
-    (test,) = project.unit_tests(lambda model: model == "plan_classes")
+def test_a_row_that_is_not_expected_and_one_that_is_missing_are_shown() -> None:
+    (test,) = fleet().unit_tests(lambda model: model == "plan_classes")
     broken = UnitTest(test.model, test.name, test.path, test.sql.replace("' | '", "' ! '"))
     with duckdb.connect() as connection:
         assert run(connection, test) is None

@@ -21,6 +21,7 @@ from engine.warehouse import Warehouse
 from ingest import ingest
 from report import due_weeks, write_report
 from simulate import simulate
+from tests.golden import copied, golden
 from tests.proof.support import marts_differences
 
 SUNDAY = datetime(2026, 1, 11)
@@ -42,7 +43,12 @@ def as_of(warehouse: Warehouse) -> list[datetime]:
 @pytest.fixture
 def week(tmp_path: Path) -> tuple[Warehouse, pl.DataFrame]:
     """A warehouse with a week but for its last hour, and the rows of that hour and the next."""
-    fleet = tmp_path / "fleet"
+    made = golden("week", build_week)
+    return copied(Warehouse(made / "warehouse"), tmp_path / "warehouse"), pl.read_parquet(made / "rows.parquet")
+
+
+def build_week(root: Path) -> None:
+    fleet = root / "fleet"
     simulate(fleet, disk_groups=1, ssd_groups=1, hours=7 * 24 + 1, seed=5)
     rows = pl.concat([pl.read_parquet(path) for path in sorted(fleet.glob("drive_hours*"))])
     # slow in the last hour and the next: sums of what is made each build differ then from those of each day
@@ -52,12 +58,12 @@ def week(tmp_path: Path) -> tuple[Warehouse, pl.DataFrame]:
     )
     for path in fleet.glob("drive_hours*"):
         path.unlink()
-    warehouse = Warehouse(tmp_path / "warehouse")
+    warehouse = Warehouse(root / "warehouse")
     last = SUNDAY + timedelta(hours=23)
     rows.filter(pl.col("hour_utc") < last).write_parquet(fleet / "drive_hours.parquet")
     ingest("bundle", [fleet], warehouse.root)
     build(warehouse)
-    return warehouse, rows.filter(pl.col("hour_utc") >= last)
+    rows.filter(pl.col("hour_utc") >= last).write_parquet(root / "rows.parquet")
 
 
 def test_relations_of_each_day_are_left_to_the_next_build_and_made_by_it(week: tuple[Warehouse, pl.DataFrame], tmp_path: Path) -> None:
