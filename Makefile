@@ -33,7 +33,7 @@ docs: .venv/.ready  ## what the tables mean, with lineage: target/docs.html
 check: .venv/.ready  ## what an edit may have broken, in seconds: MODEL=name for one model, ALL=1 for everything
 	@$(RUN)/python -m workbench.check $(if $(MODEL),--model $(MODEL)) $(if $(ALL),--all)
 
-test: .venv/.airflow  ## what must hold before a change lands: lint, types, models, one fleet against the reference (ten minutes)
+test: .venv/.airflow  ## what must hold before a change lands: lint, types, models, one fleet against the reference (half an hour)
 	@$(MAKE) --no-print-directory --jobs=2 lint tests
 
 # many of them wait for servers and schedulers, so lint and types go beside them
@@ -43,7 +43,7 @@ tests: .venv/.airflow
 lint: .venv/.airflow  ## style and types, Python and SQL
 	@$(RUN)/python -m workbench.check --lint
 
-proof: .venv/.spark  ## all that make test leaves out for its length, with it (half an hour); writes its row of docs/results/soak.md
+proof: .venv/.spark  ## all that make test leaves out for its length, with it (three quarters of an hour); writes its row of docs/results/soak.md
 	$(RUN)/python -m workbench.soak --only proof
 
 bench: .venv/.spark  ## speed and size against their bounds, hours: ONLY=day,hour,... WORK=folder; writes docs/results/bench.md
