@@ -84,7 +84,7 @@ def os_failure(error: OSError, place: Path | str) -> Failure:
 
 
 @contextmanager
-def in_one_line(place: Path) -> Iterator[None]:
+def in_one_line(place: Path | str) -> Iterator[None]:
     """Turn what can go wrong in a command into one line. place: its folder, for an error of the system that names no file."""
     from drivetail.service import SettingsError
     from engine.errors import ModelError

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from drivetail.cli.options import Failure, format_option, os_failure, progress_of, warehouse_option
+from drivetail.cli.options import Failure, format_option, in_one_line, progress_of, warehouse_option
 from drivetail.terminal import as_json, pass_on, say, say_rows
 from engine.warehouse import Warehouse
 from report.words import counted_noun
@@ -25,13 +25,10 @@ class LabGroup(click.Group):
         from lab.contract import LabError
 
         try:
-            return super().invoke(ctx)
+            with in_one_line(str(ctx.info_name)):
+                return super().invoke(ctx)
         except LabError as error:
             raise Failure(str(error)) from error
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise os_failure(error, str(ctx.info_name)) from error
 
 
 @click.group(cls=LabGroup)
@@ -315,11 +312,7 @@ def write_documentation(out: Path) -> None:
     Every model with its columns, units, tests and lineage; `drivetail docs` has those of the fleet.
     """
     from drivetail.ask.docs import docs_of
-    from engine.errors import ModelError
     from lab.version import LAB
 
     with TemporaryDirectory() as folder:
-        try:
-            say(f"Documentation: {docs_of(LAB, Path(folder) / 'lab.duckdb', out)}")
-        except ModelError as error:
-            raise Failure(str(error)) from error
+        say(f"Documentation: {docs_of(LAB, Path(folder) / 'lab.duckdb', out)}")
