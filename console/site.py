@@ -38,7 +38,7 @@ union select subject_id from marts.fct_slow_alerts where subject_type = 'drive'
 
 
 def earlier_files(out: Path) -> list[Path]:
-    """Files of an earlier site in its folder, which is made where there is none. Raises: QueryError for a folder of something else."""
+    """Make the folder of a site. Returns: the files of an earlier site in it. Raises: QueryError where it holds something else."""
     out.mkdir(parents=True, exist_ok=True)
     earlier = [path for path in out.iterdir() if path.name != ".git"]
     if earlier and not (out / "tables" / "drive_actions.parquet").is_file():

@@ -601,7 +601,7 @@ class Build:
         self.executor.show_store()
 
     def _custom_of(self, last: Publication | None) -> CustomModels:
-        """The custom models as a publication has them, to be shown until they are made again; none where there are none any more."""
+        """Custom models of a publication, shown until they are made again. Without a file in models/custom there are none to show."""
         if last is None or not custom_digest():
             return CustomModels("", is_due=bool(custom_digest()))
         return replace(CustomModels.of(published_custom(self.warehouse, last.publication_id)), is_due=True)

@@ -168,7 +168,7 @@ class Executor:
         self, days: Iterable[date] | None = None, names: Collection[str] | None = None, *, from_copies: bool = False
     ) -> Iterator[tuple[Node, str]]:
         """The stored models, or those of some names, each with SQL for the rows of its live files, of all days or of some. from_copies: of
-        months that are over from what join_months() wrote, which no publication may name.
+        months that are over from what join_months() wrote, which publications never read.
         """
         nodes = [node for node in self.models.made(*STORED) if names is None or node.name in names]
         given: list[Any] = [[node.name for node in nodes]]

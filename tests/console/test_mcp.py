@@ -92,7 +92,7 @@ def test_tools_answer_without_sql_what_the_cookbook_asks_in_it(warehouse: Wareho
     hour, worth, chronic = (json.loads(run_query(warehouse, QUESTIONS[name], "json", None, 1)) for name in by_number(10, 24, 8))
     (slow,) = json.loads(run_query(warehouse, "select drive_id from marts.fct_slowdown_intervals where degree = 'slow' "
                                    "order by interval_hours desc, drive_id limit 1", "json", None, 1))  # fmt: skip
-    explained, listed, todo = answers(
+    explained, listed, actions = answers(
         warehouse, ("explain", {"drive": slow["drive_id"], "hour": hour[3]["hour_utc"]}), ("candidates", {}), ("what_to_do", {})
     )
     (row,) = records(explained["rows"]["drive_hour"])
@@ -101,7 +101,7 @@ def test_tools_answer_without_sql_what_the_cookbook_asks_in_it(warehouse: Wareho
     assert [row["drive_id"] for row in records(listed)][:10] == [row["drive_id"] for row in worth]
     assert (
         {row["drive_id"] for row in chronic}
-        >= {row["subject_id"] for row in records(todo["alerts"]) if row["reason"] == "chronic"}
+        >= {row["subject_id"] for row in records(actions["alerts"]) if row["reason"] == "chronic"}
         != set()
     )
 

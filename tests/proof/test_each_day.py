@@ -143,7 +143,9 @@ def test_builds_read_a_copy_of_a_month_until_one_of_its_days_changes(
     assert {path.name.split(".")[1] for path in copies} == {"2026-01"}
     deliver(warehouse, tmp_path / "late", sunday)
     in_parts = build(warehouse, daily=False).publication
-    assert not any("months/" in path.read_text() for path in warehouse.publications.glob("*.json")), "a publication keeps what it reads"
+    assert not any("months/" in path.read_text() for path in warehouse.publications.glob("*.json")), (
+        "publications read days, not copies of months"
+    )
     shutil.rmtree(warehouse.build / "months")
     assert build(warehouse).is_new
     assert {path.name for path in copies}.isdisjoint(path.name for path in (warehouse.build / "months").iterdir())
