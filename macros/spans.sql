@@ -14,18 +14,76 @@ spans as (
 ),
 
 -- few names ever pass from one drive to another
+timed as (
+    select distinct spans.drive_id, spans.source, spans.day_utc, spans.span_from_utc, spans.span_to_utc
+    from spans
+    inner join (select distinct alias from {{ ref('int_names') }} where is_only is not true) as names on spans.drive_id = names.alias
+    where spans.source is not null
+),
+
+-- of a day: stretches in which a source did not measure a device
+unmeasured as (
+    select drive_id, source, day_utc, reached_utc, span_from_utc
+    from (
+        select
+            drive_id, source, day_utc, span_from_utc,
+            coalesce(
+                max(span_to_utc) over (
+                    partition by drive_id, source, day_utc order by span_from_utc, span_to_utc rows between unbounded preceding and 1 preceding
+                ),
+                day_utc
+            ) as reached_utc
+        from (
+            select * from timed
+            union all
+            select distinct drive_id, source, day_utc, day_utc + interval 1 day as span_from_utc, day_utc + interval 1 day as span_to_utc from timed
+        ) as ends
+    ) as steps
+    where span_from_utc > reached_utc
+),
+
+-- A name that passed between two looks did so where nobody measured meanwhile, if one such stretch is longer than two intervals of most collectors: until
+-- the first one the old drive had it, from the last one on the new one, as between two cuts. Each is told on the day of its look, as other days are not seen.
+parted as (
+    select
+        unmeasured.drive_id, unmeasured.source, unmeasured.day_utc, names.from_utc,
+        case when names.from_utc >= unmeasured.day_utc then min(unmeasured.reached_utc) end as old_until_utc,
+        case when names.to_utc <= unmeasured.day_utc + interval 1 day then max(unmeasured.span_from_utc) end as new_since_utc
+    from unmeasured
+    inner join {{ ref('int_names') }} as names
+        on unmeasured.drive_id = names.alias
+        and coalesce(names.old_drive_id, names.new_drive_id) is not null
+        and names.from_utc < unmeasured.span_from_utc
+        and names.to_utc > unmeasured.reached_utc
+    group by unmeasured.drive_id, unmeasured.source, unmeasured.day_utc, names.from_utc, names.to_utc
+    having bool_or(unmeasured.span_from_utc > unmeasured.reached_utc + interval 10 minute)
+),
+
 passing as (
     select
-        spans.drive_id, spans.source, spans.span_from_utc, spans.span_to_utc,
-        min(names.drive_id) as serial,
-        count(distinct names.drive_id) = 1 and count(names.drive_id) = count(*) as is_known
-    from (select distinct drive_id, source, span_from_utc, span_to_utc from spans where source is not null) as spans
-    inner join {{ ref('int_names') }} as names
-        on spans.drive_id = names.alias
-        and names.is_only is not true
-        and names.from_utc < spans.span_to_utc
-        and names.to_utc > spans.span_from_utc
-    group by spans.drive_id, spans.source, spans.span_from_utc, spans.span_to_utc
+        drive_id, source, span_from_utc, span_to_utc,
+        min(serial) as serial,
+        count(distinct serial) = 1 and count(serial) = count(*) as is_known
+    from (
+        select
+            timed.*,
+            case
+                when names.drive_id is not null then names.drive_id
+                when timed.span_to_utc <= parted.old_until_utc then names.old_drive_id
+                when timed.span_from_utc >= parted.new_since_utc then names.new_drive_id
+            end as serial
+        from timed
+        inner join {{ ref('int_names') }} as names
+            on timed.drive_id = names.alias
+            and names.from_utc < timed.span_to_utc
+            and names.to_utc > timed.span_from_utc
+        left join parted
+            on timed.drive_id = parted.drive_id
+            and timed.source = parted.source
+            and timed.day_utc = parted.day_utc
+            and names.from_utc = parted.from_utc
+    ) as borne
+    group by drive_id, source, span_from_utc, span_to_utc
 ),
 
 seen as (

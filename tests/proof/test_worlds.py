@@ -568,6 +568,9 @@ ONCE_BROKEN = [
     Plan(16574, 1, 3, 4, ("replicas", "pod address", "clusters", "move", "restart", "clock"), "prometheus diskstats lsblk", overlap=True),
     Plan(238, 2, 8, 4, ("machines", "pod", "replicas", "pod address", "wrap", "move"), "sadf lsblk"),
     Plan(seed=3878, hosts=2, drives=8, hours=3, happenings=("move", "clusters", "swap", "reseat", "dock"), sources="zfs lsblk"),
+    Plan(seed=17, hosts=2, drives=5, hours=4, happenings=("boot",), sources="zfs lsblk"),  # between two deliveries
+    Plan(seed=17, hosts=2, drives=5, hours=4, happenings=("boot",), sources="prometheus lsblk"),
+    Plan(seed=64, hosts=1, drives=6, hours=3, happenings=("second boot",), sources="iostat lsblk"),  # looked at, then first measured
 ]
 
 
@@ -598,6 +601,16 @@ FAULTS = {
     "paths are chosen among": (SPANS, "where coalesce(behind.is_path, true)", "where behind.place is null"),
     "devices of one serial are not compared": (SPANS, "where case when is_one_host", "where false and case when is_one_host"),
     "a span in which the name passed is the known drive's": (SPANS, "case when coalesce(passing.is_known, true)", "case when true"),
+    "a stretch that nobody measured says nothing": (
+        SPANS,
+        "bool_or(unmeasured.span_from_utc > unmeasured.reached_utc + interval 10 minute)",
+        "false",
+    ),
+    "of stretches that nobody measured short ones say nothing": (
+        SPANS,
+        "where span_from_utc > reached_utc",
+        "where span_from_utc > reached_utc + interval 10 minute",
+    ),
     "cuts are ignored": (NAMES, "    where drive_id is null", "    where false"),
     "instants are rounded to the hour": (NAMES, "valid_from as seen_at\n", "date_trunc('hour', valid_from) as seen_at\n"),
     "a drive bears its name until another is seen": (NAMES, "narrowed.last_at + interval 1 microsecond)", "narrowed.next_at)"),
@@ -633,6 +646,7 @@ HAPPENED = {
 PLANTED = [Plan(seed, 2, 4, 4, happenings, sources) for sources, several in HAPPENED.items() for happenings in several for seed in range(3)]
 # machines whose invented serial comes with a world wide name, which only counters that differ disprove
 PLANTED += [Plan(12, 2, 4, 4, ("machines",), sources) for sources in ("diskstats lsblk", "prometheus")]
+PLANTED += ONCE_BROKEN[-3:]  # names that passed where nobody measured
 
 
 @pytest.mark.soak

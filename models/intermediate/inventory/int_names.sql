@@ -83,6 +83,7 @@ passed as (
         ) as from_at,
         coalesce(min(cuts.seen_at), narrowed.last_at + interval 1 microsecond) as until_at,
         coalesce(max(cuts.seen_at), narrowed.next_at) as next_from_at,
+        min(cuts.seen_at) is null as is_uncut,
         case when narrowed.source not in ('{{ watching_sources | join("', '") }}') then min(cuts.seen_at) end as end_at
     from narrowed
     left join looks as cuts
@@ -97,16 +98,17 @@ passed as (
 
 -- an operator's words; what was seen, before what is unknown, and that before what is only taken to have gone on; names without a time
 held as (
-{%- for certainty, drive_id, from_at, to_at, relation in [
-    (0, 'drive_id', 'valid_from', 'valid_until', "claims where source = 'mapping'"),
-    (1, 'drive_id', 'from_at', 'until_at', 'passed where not is_last or is_seen_again'),
-    (2, 'cast(null as string)', 'until_at', 'next_from_at', 'passed where next_drive_id <> drive_id'),
-    (3, 'drive_id', 'from_at', 'end_at', 'passed where is_last'),
-    (3, 'drive_id', 'valid_from', 'valid_until', "claims where source <> 'mapping' and valid_from is null"),
+{%- for certainty, drive_id, is_between_looks, from_at, to_at, relation in [
+    (0, 'drive_id', 'false', 'valid_from', 'valid_until', "claims where source = 'mapping'"),
+    (1, 'drive_id', 'false', 'from_at', 'until_at', 'passed where not is_last or is_seen_again'),
+    (2, 'cast(null as string)', 'is_uncut', 'until_at', 'next_from_at', 'passed where next_drive_id <> drive_id'),
+    (3, 'drive_id', 'false', 'from_at', 'end_at', 'passed where is_last'),
+    (3, 'drive_id', 'false', 'valid_from', 'valid_until', "claims where source <> 'mapping' and valid_from is null"),
 ] %}
     select
         alias, source,
         {{ drive_id }} as drive_id,
+        {{ is_between_looks }} as is_between_looks,
         {{ certainty }} as certainty,
         coalesce({{ from_at }}, timestamp '{{ var("beginning_of_time") }}') as from_hour_utc,
         coalesce({{ to_at }}, timestamp '{{ var("end_of_time") }}') as to_hour_utc
@@ -126,12 +128,14 @@ ranked as (
     from stretches
 ),
 
-{{ joined_stretches('(select * from ranked where place = 1) as decided', 'alias', ['drive_id']) }}
+{{ joined_stretches('(select * from ranked where place = 1) as decided', 'alias', ['drive_id', 'is_between_looks']) }}
 
 select
     alias, drive_id,
     from_hour_utc as from_utc,
     to_hour_utc as to_utc,
     -- most names have one period
-    count(*) over (partition by alias) = 1 as is_only
+    count(*) over (partition by alias) = 1 as is_only,
+    case when is_between_looks then lag(drive_id) over (partition by alias order by from_hour_utc) end as old_drive_id,
+    case when is_between_looks then lead(drive_id) over (partition by alias order by from_hour_utc) end as new_drive_id
 from joined
