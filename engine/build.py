@@ -211,8 +211,6 @@ class Build:
         self.new = list(deliveries_but(self.folders, finished))
         self.dropped = [aside[seq] for seq in finished if seq in aside]
         """Deliveries that an earlier build took in, and an operator has dropped since."""
-        self.name = f"{1 + self._last_build():06d}"
-        """Name of the files that this build writes."""
         self.computed: list[date] = []
         warehouse.note("plan", deliveries=len(self.digests), new=len(self.new), dropped=len(self.dropped))
 
@@ -273,10 +271,16 @@ class Build:
         """Number and digest of the deliveries that this build knows of."""
         return {seq: digest for seq, digest in self.digests.items() if seq not in self.hidden}
 
-    def _last_build(self) -> int:
-        """The greatest number that names a file of the store."""
-        names = (file.split(".")[0] for _, files in day_folders(self.warehouse.store) for file in files)
-        return max((int(name) for name in names if name.isdigit()), default=0)
+    @cached_property
+    def name(self) -> str:
+        """Name of the files that this build writes: a number that no build had, also one that was killed or had another build database."""
+        known = self.connection.execute("select number from state.last_name").fetchall()
+        names = () if known else (file.split(".")[0] for _, files in day_folders(self.warehouse.store) for file in files)
+        number = 1 + (known[0][0] if known else max((int(name) for name in names if name.isdigit()), default=0))
+        self.connection.execute("begin; delete from state.last_name")
+        self.connection.execute("insert into state.last_name values (?)", [number])
+        self.connection.execute("commit")
+        return f"{number:06d}"
 
     def run(self, *, must_publish: bool = False, daily: bool | None = None, asked: bool = False) -> BuildSummary:
         """See build(). must_publish: also where nothing is new; asked: make what is made when it is asked for."""

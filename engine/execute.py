@@ -65,6 +65,7 @@ create table if not exists state.counted_days (day_utc date primary key, compute
 create table if not exists state.made_of (classes varchar, descriptions varchar);
 create table if not exists state.asked (of_state varchar);
 create table if not exists state.joined_months (model varchar, files varchar[], file varchar);
+create table if not exists state.last_name (number bigint);
 create table if not exists state.sums (file varchar primary key, row_count bigint, total hugeint, reader varchar);
 """
 """State that a build database keeps between builds, beside the sources of schema `plan`."""

@@ -147,7 +147,7 @@ def publish(
         "build_seconds": round(time.monotonic() - began, 3),
         "model_seconds": {model: round(taken, 3) for model, taken in seconds},
     }  # fmt: skip
-    _swap(publication, executor, draft, record)
+    _swap(publication, executor, draft, record, is_begun=is_begun)
 
 
 def publish_custom(before: Publication, publication: Publication, executor: Executor, custom: CustomModels) -> None:
@@ -162,7 +162,7 @@ def publish_custom(before: Publication, publication: Publication, executor: Exec
         connection.execute("commit")
     _show_custom(draft, custom, executor)
     record = json.loads(before.path.with_suffix(".json").read_text(encoding="utf-8"))
-    _swap(publication, executor, draft, {**record, "custom": asdict(custom)})
+    _swap(publication, executor, draft, {**record, "custom": asdict(custom)}, is_begun=True)
 
 
 def _draft(publication: Publication, warehouse: Warehouse) -> Path:
@@ -174,8 +174,8 @@ def _draft(publication: Publication, warehouse: Warehouse) -> Path:
     return draft
 
 
-def _swap(publication: Publication, executor: Executor, draft: Path, record: dict[str, Any]) -> None:
-    """Put a finished draft in the place of the last publication."""
+def _swap(publication: Publication, executor: Executor, draft: Path, record: dict[str, Any], *, is_begun: bool) -> None:
+    """Put a finished draft in the place of the last publication. is_begun: as a copy of it, which most hours' are."""
     warehouse = executor.warehouse
     (warehouse.publications / f"{publication.publication_id}.json").write_text(json.dumps(record))
     # who opens it for writing by mistake would shut every reader out, and change what the others see
@@ -190,7 +190,7 @@ def _swap(publication: Publication, executor: Executor, draft: Path, record: dic
     sync(warehouse.root)
     sync(warehouse.publications)
     warehouse.note("clean-up", publication=publication.publication_id)
-    clean_up(warehouse, publication.publication_id, executor.connection)
+    clean_up(warehouse, publication.publication_id, executor.connection, is_whole=not is_begun)
 
 
 def _show_custom(draft: Path, custom: CustomModels, executor: Executor) -> None:
@@ -352,11 +352,16 @@ def describe(connection: duckdb.DuckDBPyConnection, kind: str, node: Node, name:
         connection.execute(";".join(comments))
 
 
-def clean_up(warehouse: Warehouse, current: str, connection: duckdb.DuckDBPyConnection, keep_seconds: float = KEEP_SECONDS) -> None:
+def clean_up(
+    warehouse: Warehouse, current: str, connection: duckdb.DuckDBPyConnection, keep_seconds: float = KEEP_SECONDS, *, is_whole: bool = True
+) -> None:
     """Remove publications that nobody can be reading any more, and what no kept publication and no build needs: files of the store, files
     of raw before the horizon that all of them have, and folders of raw that are packed.
+
+    is_whole: look for all files of the store, also those that a killed build left, and not only for those of publications that go.
     """
     kept: set[str] = set()
+    dropped: set[str] = set()
     horizons: set[str | None] = set()
     shown: set[str] = set()
     states: dict[str, set[str | None]] = defaultdict(set)
@@ -365,6 +370,7 @@ def clean_up(warehouse: Warehouse, current: str, connection: duckdb.DuckDBPyConn
         needs = path.with_suffix(".json")
         replaced_for = time.time() - successor.stat().st_mtime if successor else 0.0
         if path.stem != current and replaced_for > keep_seconds and not _is_open(path):
+            dropped.update(json.loads(needs.read_text())["store"] if needs.exists() else ())
             path.unlink()
             needs.unlink(missing_ok=True)
         elif needs.exists():
@@ -383,11 +389,13 @@ def clean_up(warehouse: Warehouse, current: str, connection: duckdb.DuckDBPyConn
     remove_replaced(warehouse.root, keep_seconds, shown)
     past = read_past(warehouse)
     kept |= live_files(warehouse, connection) | files_needed(warehouse, past)
-    for folder, names in day_folders(warehouse.store):
-        gone = [name for name in names if f"{folder}/{name}" not in kept]
-        remove(folder / name for name in gone)
-        if len(gone) == len(names):
-            folder.rmdir()
+    if is_whole:
+        for folder, names in day_folders(warehouse.store):
+            gone = [name for name in names if f"{folder}/{name}" not in kept]
+            remove(folder / name for name in gone)
+            if len(gone) == len(names):
+                folder.rmdir()
+    remove(map(Path, dropped - kept))
     for project in projects():
         project.clean_up(warehouse, states[project.NAME])
     if past is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections import Counter
 from datetime import datetime, timedelta
@@ -16,6 +17,7 @@ from drivetail.service.maintenance import check_sums
 from engine.build import build, built, publish_store
 from engine.compiled import models_of
 from engine.nodes import EACH_BUILD, WITH_INVENTORY
+from engine.opening import drop_build_database
 from engine.read import published_files
 from engine.warehouse import Warehouse
 from ingest import ingest
@@ -157,6 +159,33 @@ def test_builds_read_a_copy_of_a_month_until_one_of_its_days_changes(
     made_again = [node.relation for node in models_of().made(EACH_BUILD) if node.schema == "marts"]
     assert marts_differences(in_parts.path, whole.path, only=made_again) == []
     assert marts_differences(warehouse.published, whole.path) == []
+
+
+def test_files_of_publications_that_go_are_removed_each_hour_and_others_once_a_day(
+    week: tuple[Warehouse, pl.DataFrame], tmp_path: Path
+) -> None:
+    warehouse, rows = week
+    number = iter(range(100))
+
+    def publish(hours: pl.Expr, daily: bool = False) -> set[Path]:
+        """The files that the next publication shows."""
+        deliver(warehouse, tmp_path / str(next(number)), rows.filter(hours))
+        publication = build(warehouse, daily=daily).publication
+        os.utime(publication.path, (0, 0))  # when the one before was replaced
+        return set(published_files(warehouse, publication.publication_id))
+
+    first = publish(pl.col("hour_utc") < SUNDAY + timedelta(days=1))
+    rows = rows.with_columns(pl.col("read_latency_us") * 2, pl.col("collected_at") + timedelta(hours=1))
+    again = publish(pl.col("hour_utc") < SUNDAY + timedelta(days=1))
+    left = min(again).with_name("000999.0.parquet")  # by a build that was killed
+    shutil.copyfile(min(again), left)
+    publish(pl.col("hour_utc") >= SUNDAY + timedelta(days=1))
+    assert first - again
+    assert not [path for path in first - again if path.exists()]
+    assert left.exists()
+    drop_build_database(warehouse)
+    made_again = publish(pl.col("hour_utc") >= SUNDAY + timedelta(days=1), daily=True)
+    assert {path.name[:6] for path in made_again} <= {"001000", "001001"} and not left.exists()
 
 
 def test_hours_that_arrive_are_added_to_their_day_until_it_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
