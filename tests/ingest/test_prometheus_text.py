@@ -169,6 +169,21 @@ def test_days_that_are_taken_one_by_one_come_to_what_they_come_to_together(
     assert together.live("drives").height == 8
 
 
+def test_another_drive_under_a_name_is_described_though_it_is_of_the_same_model(warehouse: Warehouse) -> None:
+    web1 = ',instance="web1:9100"'
+    for hour, serials in enumerate([("S1", "S2"), ("S2", "S1"), ("S2", "S1"), ("S2", "S3")]):
+        text = []
+        for at in range(T + 3600 * hour, T + 3600 * (hour + 1), 600):
+            for device, serial in zip(("sda", "sdb"), serials, strict=True):
+                text.append(f'node_disk_info{{device="{device}",instance="web1:9100",serial="{serial}",model="M"}} 1 {at}\n')
+                text.append(lines(f" {at}", device, web1, reads=at - T, read_seconds=(at - T) / 64))
+        land(warehouse, "".join(text))
+    for kind in ("drives", "drive_aliases"):
+        begun = warehouse.live(kind).filter(pl.col("valid_from").dt.minute() == T % 3600 // 60)
+        told = begun.select("alias" if kind == "drive_aliases" else "drive_id", pl.col("valid_from").dt.hour() - T // 3600 % 24)
+        assert sorted(told.rows()) == [("web1/sda", 0), ("web1/sda", 1), ("web1/sdb", 0), ("web1/sdb", 1), ("web1/sdb", 3)], kind
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -314,11 +314,15 @@ def _stage(readings: pl.DataFrame, landing: Landing) -> pl.DataFrame:
     notes = landing.by_no[max(readings["file_no"].unique())].notes
     notes += [note for note in rolled.notes if note not in notes]
     take_back(rolled.unused, landing.by_no, "rows_superseded")
-    inventory = (("drives", rolled.drives), ("drive_aliases", without_known_claims(rolled.aliases, landing)))
-    for record_kind, rows in inventory:
-        news = unknown_rows(completed(rows, record_kind).with_columns(rows["seen_as"]), record_kind, landing)
-        if record_kind == "drive_aliases":
-            news = pl.concat([news, last_sightings(news, landing)])
+    names, drives = (
+        completed(rows, record_kind).with_columns(rows["seen_as"])
+        for record_kind, rows in (("drive_aliases", without_known_claims(rolled.aliases, landing)), ("drives", rolled.drives))
+    )
+    names = unknown_rows(names, "drive_aliases", landing)
+    # another drive under a name is described, though in the same words as the one before
+    described = drives.join(names, on=["seen_as", "valid_from"], how="semi")
+    drives = pl.concat([unknown_rows(drives, "drives", landing), described]).unique(maintain_order=True)
+    for record_kind, news in (("drives", drives), ("drive_aliases", pl.concat([names, last_sightings(names, landing)]))):
         # what held at the last reading before this span is said again, and now perhaps how long it did
         landing.withdraw(record_kind, news)
         landing.accept(record_kind, news, None)
