@@ -669,6 +669,24 @@ def test_lsblk_names_every_drive_with_a_serial(warehouse: Warehouse) -> None:
     ]  # fmt: skip
 
 
+def test_lsblk_finds_drives_below_what_is_made_of_them(warehouse: Warehouse) -> None:
+    """With -s a drive stands below each of its partitions and arrays; without -d they stand below the drive."""
+    drives = {name: {"name": name, "type": "disk", "serial": serial} for name, serial in (("sda", "S1"), ("sdb", "S2"), ("sdc", "--"))}
+    parts = [{"name": name, "type": "part", "children": [drives[name[:3]]]} for name in ("sda1", "sda2", "sdb1", "sdc1", "sdc2")]
+    upward = [parts[1], {"name": "md0", "type": "raid1", "children": [parts[0], parts[2]]}, *parts[3:]]
+    downward = [each | {"children": [{"name": f"{name}1", "type": "part"}]} for name, each in drives.items()]
+    for host, devices in (("web1", upward), ("web2", downward), ("web3", list(drives.values()))):
+        summary = warehouse.land("lsblk", {f"{host}/lsblk.json": {"blockdevices": devices, "TS": TS}})
+        assert counts(summary) == (5, 5, 0, 0, 0)
+        assert warehouse.rows("drive_aliases", "alias drive_id")[-2:] == [(f"{host}/sda", "S1"), (f"{host}/sdb", "S2")]
+
+
+def test_lsblk_without_a_disk_says_so(warehouse: Warehouse) -> None:
+    devices = [{"name": "sda", "serial": "S1"}, {"name": "md0", "type": "raid1"}]
+    summary = warehouse.land("lsblk", {"web1/lsblk.json": {"blockdevices": devices, "TS": TS}})
+    assert "no device of type `disk` among 2" in (summary.files[0].note or "")
+
+
 # diskstats -------------------------------------------------------------------------------------------------------
 
 
