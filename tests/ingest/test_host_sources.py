@@ -235,6 +235,37 @@ def array(line: str, below: str = "", uuid: str = "") -> str:
     return f"{line}\n      {below or '500 blocks super 1.2 [2/2] [UU]'}\n" + (f"      uuid {uuid}\n" if uuid else "") + "\n"
 
 
+PAIRS = array("md0 : active raid1 sda1[0] sdb1[1]") + array("md1 : active raid1 sdd1[2](F) sdc1[0]", "500 blocks super 1.2 [2/1] [U_]")
+SIXES = "".join(
+    array(f"md{n} : active raid6 " + " ".join(f"sd{letter}[{slot}]" for slot, letter in enumerate(four)), "700 blocks [4/4] [UUUU]")
+    for n, four in enumerate(("abcd", "efgh"))
+)
+
+
+@pytest.mark.parametrize(
+    ("below", "above", "groups"),
+    [
+        (PAIRS, "md9 : active raid0 md1[1] md0[0]\n      1000 blocks super 1.2 512k chunks\n", {"web1/md9": "abc"}),
+        (PAIRS, "md9 : active raid0 md1p2[1] md0p2[0]\n      1000 blocks super 1.2 512k chunks\n", {"web1/md9": "abc"}),
+        (SIXES, "md9 : active raid0 md1[1] md0[0]\n      2800 blocks super 1.2 512k chunks\n", {"web1/md0": "abcd", "web1/md1": "efgh"}),
+        (
+            "md0 : active raid0 sdb[1] sda[0]\n      1000 blocks super 1.2 512k chunks\n\n",
+            array("md_all : active raid5 sdd[3] sdc[1] md0[0]", "2000 blocks super 1.2 level 5, 64k chunk, algorithm 2 [3/3] [UUU]"),
+            {"web1/md_all": "abcd"},
+        ),
+        ("", "md9 : active raid0 md1[1] md0[0]\n      1000 blocks super 1.2 512k chunks\n", {}),
+    ],
+)
+def test_arrays_that_are_made_of_arrays_hold_drives(below: str, above: str, groups: dict[str, str], warehouse: Warehouse) -> None:
+    """Drives of pairs are peers in the array above, as in md's own raid10; an array is never a drive."""
+    summary = warehouse.land("mdadm", mdstat(above + below, below + above))
+    found = {(f"web1/sd{letter}", group) for group, letters in groups.items() for letter in letters}
+    assert set(warehouse.rows("drives", "drive_id raid_group_id")) == found
+    assert {drive for drive, _ in warehouse.rows("drive_events", "drive_id detail")} <= {"web1/sdd"}
+    assert "made of other arrays" in (summary.files[0].note or "")
+    assert summary.rejected == []
+
+
 def mdstat(*looks_at: str) -> dict[str, str]:
     """A host's looks at all its arrays, ten minutes apart."""
     shown = (f"TS {TS + 600 * n}\nPersonalities : [raid1]\n{look}unused devices: <none>\n" for n, look in enumerate(looks_at))
