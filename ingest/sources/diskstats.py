@@ -18,6 +18,7 @@ from ingest.reading.batches import Batch, Rejection, rejections
 from ingest.reading.devices import (
     drive_of,
     head_of,
+    is_cut_off,
     is_hidden_path,
     is_no_drive,
     is_path,
@@ -194,7 +195,7 @@ def _snapshots(host: str, seen: list[Look]) -> tuple[pl.DataFrame, list[Rejectio
 def _unknown(fields: list[str]) -> str:
     """Why a line with as many fields as a drive's is none."""
     is_whole = all(field.isdecimal() for field in (*fields[:2], *fields[3:]))
-    if is_whole and re.fullmatch(r"[a-z][\w!/-]*\d[\w!/-]*", fields[2]):
+    if is_whole and re.fullmatch(r"[A-Za-z][\w!/.-]*", fields[2]) and not is_cut_off(fields[2]):
         return f"{fields[2]} is a name of a device that is not known here; is it a vendor's name of a drive, or of what is made of drives?"
     return "no numbers and name of a device known here; is another text within it?"
 

@@ -938,6 +938,13 @@ def test_diskstats_samples_of_three_kernels(warehouse: Warehouse) -> None:
     assert hour == (reads, writes, blocks, 1000.0 * write_ms / writes)
 
 
+@pytest.mark.parametrize("name", ["ublkb0", "skd1", "scinia", "VxDMP3", "etherd!e0.1"])
+def test_a_device_of_unknown_name_is_rejected_by_its_name(name: str, warehouse: Warehouse) -> None:
+    warehouse.land("diskstats", {"web1/diskstats": f"TS {TS}\n120 0 {name} 1 0 8 1 1 0 8 1 0 5 6 0 0 0 0 0 0\n"})
+    ((reason,),) = warehouse.rejected("reason")
+    assert str(reason).startswith(f"{name} is a name of a device that is not known here")
+
+
 # mapping ---------------------------------------------------------------------------------------------------------
 
 
