@@ -338,7 +338,9 @@ def _with_claims(readings: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
         ~((pl.col("host") == pl.col("host_right")) & (pl.col("wwn") == pl.col("wwn_right")).fill_null(False) & ~is_fake & ~differs["model"])
     )
     why = (
-        pl.when(pl.col("host") != pl.col("host_right")).then(pl.lit("of two hosts"))
+        pl.when((pl.col("host") != pl.col("host_right")) & (pl.col("wwn") == pl.col("wwn_right")).fill_null(False) & ~is_fake)
+        .then(pl.lit("of two hosts; they are one drive where the build finds that their counters agree"))
+        .when(pl.col("host") != pl.col("host_right")).then(pl.lit("of two hosts"))
         .when(differs["model"]).then(pl.format("models {} and {}", "model", "model_right"))
         .when(differs["wwn"]).then(pl.format("world wide names {} and {}", "wwn", "wwn_right"))
         .when(is_fake).then(pl.format("{} is no true world wide name", "wwn"))
