@@ -108,7 +108,7 @@ class Found:
 
     @property
     def notes(self) -> list[str]:
-        """What is left out without a rejection: devices, and bytes that contradict their record, by the columns, with the first of them."""
+        """Left out without a rejection: devices, and bytes that contradict their record, by the columns, with the first of them."""
         left_out = [f"left out {len(self.left_out)} devices that are no whole drive: {some_of(self.left_out)}"] if self.left_out else []
         return left_out + [
             f"{' and '.join(names)} do not fit requests and their size, such as {shown}: {self.contradicted_count} intervals "
@@ -576,7 +576,9 @@ def _read_json(content: str, zone: tzinfo | None, order: str | None, run: Run | 
         done = at
         found.restarts += _boots(content[done:ends], progress.host, zone)
     if not found.row:
-        raise UnreadableFile(f"no interval of a drive in it{_only(found)}; run sadf with -d after --, or iostat with -x, for more than one interval")
+        raise UnreadableFile(
+            f"no interval of a drive in it{_only(found)}; run sadf with -d after --, or iostat with -x, for more than one interval"
+        )
     return found
 
 

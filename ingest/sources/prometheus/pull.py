@@ -81,7 +81,10 @@ class Selection:
         asked += [metric for metric in metrics if metric not in COUNTERS]
         names = f"{WHOLE_DRIVE}(p?[0-9]+)?" if MEMBER in metrics else f"{WHOLE_DRIVE}|{HIDDEN_PATH}|{VIRTUAL_PARTITION}"
         devices = self.dialect.devices(self.labels.device)
-        drives = [f"{device}=~{quoted(self.dialect.drives or f'({PATH})?({names})')}" if len(devices) == 1 else f'{device}!=""' for device in devices]
+        drives = [
+            f"{device}=~{quoted(self.dialect.drives or f'({PATH})?({names})')}" if len(devices) == 1 else f'{device}!=""'
+            for device in devices
+        ]
         if self.dialect.direction:
             drives.append(f"{self.dialect.direction}=~{quoted('|'.join(sorted(set(map(way_of, columns)))))}")
         return "{" + ",".join((f"__name__=~{quoted('|'.join(asked))}", *drives, *self.match, *more)) + "}"
