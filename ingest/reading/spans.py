@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from ingest.contract.findings import some_of
 from ingest.reading.parse import HOUR_US, completed
 
 NEAR = 5
@@ -15,6 +16,8 @@ MOST_REACH_US = HOUR_US // 4
 MOST_AHEAD_US = HOUR_US // 12
 """How long before the end of a gap a drive may be seen that was there when it ended: who collects looks first, then counts. Of a short gap
 the last quarter at most."""
+SELDOM = 0.1
+"""From which share of a host's increments on it is said that they are of no hour."""
 
 
 def with_spans(
@@ -82,3 +85,12 @@ def cut_records(cuts: pl.DataFrame) -> pl.DataFrame:
     alias = pl.concat_str("host", pl.lit("/"), "device").alias("alias")
     at = {name: pl.col("at") for name in ("valid_from", "collected_at")}
     return completed(cuts.select(alias, "file_no", "row_no", **at), "drive_aliases")
+
+
+def seldom_notes(steps: pl.DataFrame, is_far: pl.Expr, most_us: int) -> list[str]:
+    """A note on hosts (`host`) many of whose increments count for no hour: longer than `most_us`, they reach over an hour's end."""
+    of_host = steps.group_by("host").agg(is_far.sum().alias("far"), pl.len().alias("all")).sort("host")
+    found = [f"{host} ({far} of {every})" for host, far, every in of_host.rows() if far and far >= SELDOM * every]
+    minutes = most_us // 60_000_000
+    said = f"{some_of(found)}: intervals of over {minutes} minutes reach over the end of an hour and are left out, as nobody knows"
+    return [f"{said} which hour their I/Os are of; read the counters every {minutes} minutes or more often"] if found else []

@@ -18,6 +18,7 @@ from ingest.reading.batches import Batch, Rejection, rejections
 from ingest.reading.devices import (
     drive_of,
     head_of,
+    is_cut_off,
     is_hidden_path,
     is_no_drive,
     is_path,
@@ -30,7 +31,7 @@ from ingest.reading.hosts import Look, host_of, looks, read_text
 from ingest.reading.overlap import behind, take_back
 from ingest.reading.parse import completed
 from ingest.reading.resolution import HOUR_SECONDS, as_samples, seconds_of
-from ingest.reading.spans import before_end, cut_records, with_spans
+from ingest.reading.spans import before_end, cut_records, seldom_notes, with_spans
 
 if TYPE_CHECKING:
     from ingest.raw.landing import Landing
@@ -78,7 +79,10 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     snapshots = _before_set_back(snapshots, landing)
     same = pl.all_horizontal(pl.col(name) == pl.col(name).shift(1) for name in (*place, "at")).fill_null(False)
     take_back(snapshots.filter(same), landing.by_no, "rows_duplicate")
-    gained, again = with_paths(gained_in(snapshots.filter(~same), _absences(snapshots)))
+    gained = gained_in(snapshots.filter(~same), _absences(snapshots))
+    if (far := gained.filter("is_far")).height:
+        landing.by_no[far["file_no"][-1]].notes += seldom_notes(gained, pl.col("is_far"), MAX_GAP_SECONDS * 1_000_000)
+    gained, again = with_paths(gained)
     take_back(again, landing.by_no, "rows_duplicate")
     spans = in_spans(gained, HOUR_SECONDS)
     if (cuts := cuts_of(spans)).height:
@@ -191,7 +195,7 @@ def _snapshots(host: str, seen: list[Look]) -> tuple[pl.DataFrame, list[Rejectio
 def _unknown(fields: list[str]) -> str:
     """Why a line with as many fields as a drive's is none."""
     is_whole = all(field.isdecimal() for field in (*fields[:2], *fields[3:]))
-    if is_whole and re.fullmatch(r"[a-z][\w!/-]*\d[\w!/-]*", fields[2]):
+    if is_whole and re.fullmatch(r"[A-Za-z][\w!/.-]*", fields[2]) and not is_cut_off(fields[2]):
         return f"{fields[2]} is a name of a device that is not known here; is it a vendor's name of a drive, or of what is made of drives?"
     return "no numbers and name of a device known here; is another text within it?"
 
@@ -206,7 +210,8 @@ def _is_of_no_drive(fields: list[str]) -> bool:
 def gained_in(snapshots: pl.DataFrame, absences: pl.DataFrame | None = None) -> pl.DataFrame:
     """Snapshots in order of host, device and instant (columns of `SNAPSHOT`) -> the intervals between them, with what was gained in each.
 
-    `is_lost`: it counts for nobody. `is_reset`: that is because the counters began again within it.
+    `is_lost`: it counts for nobody. `is_reset`: that is because the counters began again within it; `is_far`: else because nobody knows
+    of which hour it is.
 
     absences: host, device, at of looks that did not list a device; one that is back has counters of its own.
     """
@@ -242,8 +247,9 @@ def gained_in(snapshots: pl.DataFrame, absences: pl.DataFrame | None = None) -> 
         is_reset |= pl.col("is_back").fill_null(False)
     is_near = (pl.col("seconds") <= MAX_GAP_SECONDS) | ((pl.col("at") - pl.col("seconds")) >= pl.col("hour") * 3600)
     gained = gained.with_columns((is_reset | pl.col("is_booted").fill_null(False)).alias("is_reset"))
+    gained = gained.with_columns((~is_near & ~pl.col("is_reset")).alias("is_far"))
     return gained.with_columns(
-        (pl.col("is_reset") | ~is_near | pl.col("is_after_set_back").fill_null(False)).alias("is_lost"),
+        (pl.col("is_reset") | pl.col("is_far") | pl.col("is_after_set_back").fill_null(False)).alias("is_lost"),
         *(pl.when(wrapped[name]).then(pl.col(f"d_{name}") + _WRAP).otherwise(pl.col(f"d_{name}")).alias(f"d_{name}") for name in _COUNTERS),
     )
 

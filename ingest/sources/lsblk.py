@@ -45,6 +45,8 @@ def _batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
         for row, device in enumerate(devices, 1)
         if isinstance(device, dict) and device.get("type") == "disk"
     }
+    if not disks:
+        result.notes.append(f"no device of type `disk` among {len(devices)}: print all, with the column TYPE")
     of_xen = without_whole_disk(device["name"] for device in disks.values())
     looked = {"valid_from": at, "collected_at": at}
     for row, device in disks.items():
@@ -78,7 +80,22 @@ def _devices(document: Any) -> tuple[datetime, list[Any]]:
     seconds = document.get("TS")
     if type(seconds) is not int:
         raise UnreadableFile('no key TS: the document does not say when it was made; add it with `jq ".TS = $(date +%s)"`')
-    return instant(seconds), devices
+    return instant(seconds), list(_all(devices))
+
+
+def _all(devices: list[Any]) -> Iterator[Any]:
+    """The devices of a list, and what it lists below them: with -s drives are below what is made of them, each time once more."""
+    seen, left = set(), devices[::-1]
+    while left:
+        device = left.pop()
+        if not isinstance(device, dict):
+            yield device
+            continue
+        if (name := text_in(device.get("name"))) is None or name not in seen:
+            yield device
+        seen.add(name)
+        children = device.get("children")
+        left += children[::-1] if isinstance(children, list) else []
 
 
 def _inventory(device: dict[str, Any], host: str) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from ingest.contract.errors import UnreadableFile
+from ingest.contract.findings import some_of
 from ingest.reading.batches import Rejection, batch_of
 from ingest.reading.devices import is_cut_off
 from ingest.reading.files import FileResult, SourceFile, named
@@ -45,6 +46,9 @@ _DETAIL_STATE = re.compile(r"[A-Za-z, -]*")
 _DEVICE = re.compile(r"/dev/[^\s\[\]]+")
 # a line that only a member of an array can have, in any of the three forms
 _LIKE_A_MEMBER = re.compile(r"MD_DEVICE_\S*=|\w\[\d{1,9}\](?:\([A-Z]\))*(?:\s|$)|^\s+(?:\d+|-)\s+\d+\s+\d+\s.*/dev/")
+# a member that is an array, or a partition of one
+_MD = re.compile(r"(md(?:_d)?\d+|md_[^/]+|md/.+?)(?:p\d+)?")
+_LEAST_PEERS = 3
 _SYNC_EVENTS = {"recovery": "rebuild", "reshape": "rebuild", "resync": "scrub", "check": "scrub", "repair": "scrub"}
 SYNC_OF = {
     **{sync: sync for sync in _SYNC_EVENTS},
@@ -216,13 +220,14 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     shared: dict[str, Shared] = {}
     first: dict[str, FileResult] = {}
     for result, (_, host, seen, rejected) in read:
+        of_host = shared.setdefault(host, Shared())
         listed = [
             (look, [each for each in arrays if each.is_of_mdstat or (host, each.identity.uuid) not in in_mdstat]) for look, arrays in seen
         ]
+        opened = [(look, _opened(arrays, of_host)) for look, arrays in listed]
         with landing.reading(result):
-            found = _found(host, listed, shared.setdefault(host, Shared()))
-            landing.take(batch_of("drives", found, rejected), result)
-            landing.take(batch_of("drive_events", _events(host, listed)), result)
+            landing.take(batch_of("drives", _found(host, opened, of_host), rejected), result)
+            landing.take(batch_of("drive_events", _events(host, opened)), result)
             first.setdefault(host, result)
     for host, result in first.items():
         result.notes += shared[host].notes()
@@ -614,6 +619,25 @@ def _is_whole(array: Array, devices: dict[str, tuple[int, str]], rejected: list[
     return True
 
 
+def _opened(arrays: list[Array], shared: Shared) -> list[Array]:
+    """Arrays with the drives of a member that is an array itself in its place, where these are too few to be compared; else without it."""
+    by_name = {array.name: array for array in arrays}
+    found = []
+    for array in arrays:
+        members: list[Member] = []
+        for member in array.members:
+            if (match := _MD.fullmatch(member.device)) is None:
+                members.append(member)
+                continue
+            shared.nested.add(array.name)
+            below = by_name.get(match[1])
+            if below is not None and len(below.devices) < _LEAST_PEERS:
+                drives = [each for each in below.members if not each.is_failed and not _MD.fullmatch(each.device)]
+                members += [replace(each, slot=None, is_failed=member.is_failed, is_spare=member.is_spare) for each in drives]
+        found.append(array if members == array.members else replace(array, members=members, used=array.member_blocks))
+    return found
+
+
 def _group(host: str, array: Array) -> str:
     return array.identity.uuid or f"{host}/{array.identity.name}"
 
@@ -625,11 +649,14 @@ class Shared:
     devices: set[str] = field(default_factory=set)
     example: str = ""
     is_sized: bool = True
+    nested: set[str] = field(default_factory=set)
+    """Arrays that are made of arrays."""
 
     def notes(self) -> list[str]:
+        made = f"{some_of(sorted(self.nested))}: made of other arrays, whose drives count in these, or here where they are two at most"
         most = "most of its bytes" if self.is_sized else "most members: sizes of some are not known, which /proc/mdstat and `--detail` give"
         said = f"{len(self.devices)} drives are in several arrays, such as {self.example}: each counts in the one that has {most}"
-        return [said] if self.devices else []
+        return [said] * bool(self.devices) + [made] * bool(self.nested)
 
 
 def _found(host: str, seen: list[tuple[Look, list[Array]]], shared: Shared) -> Iterator[dict[str, Any]]:

@@ -20,9 +20,19 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from ingest.contract.errors import IngestError, UnreadableFile
+from ingest.contract.findings import some_of
 from ingest.reading.batches import REJECTION, Batch
 from ingest.reading.clocks import Clock, plain_time, zone_of
-from ingest.reading.devices import head_of, is_cut_off, is_hidden_path, is_path, is_whole_drive, known_by_device
+from ingest.reading.devices import (
+    head_of,
+    is_cut_off,
+    is_hidden_path,
+    is_no_drive,
+    is_path,
+    is_whole_drive,
+    known_by_device,
+    without_whole_disk,
+)
 from ingest.reading.files import FileResult, SourceFile, named
 from ingest.reading.overlap import behind, each_once, take_back
 from ingest.reading.parse import HOUR_US, completed
@@ -87,12 +97,20 @@ class Found:
     contradicted: dict[tuple[str, str], str] = field(default_factory=dict)
     contradicted_count: int = 0
     restarts: list[tuple[str, datetime]] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
     row: int = 0
 
     @property
+    def left_out(self) -> list[str]:
+        """Names of devices that are no drive, partition or the like known here, and of partitions without their whole drive."""
+        unknown = {name for name in self.names if not (is_whole_drive(name) or is_hidden_path(name) or is_no_drive(name))}
+        return sorted(unknown | without_whole_disk(self.names))
+
+    @property
     def notes(self) -> list[str]:
-        """Values left out without a rejection: bytes that contradict their record, by the columns, with the first of them."""
-        return [
+        """Left out without a rejection: devices, and bytes that contradict their record, by the columns, with the first of them."""
+        left_out = [f"left out {len(self.left_out)} devices that are no whole drive: {some_of(self.left_out)}"] if self.left_out else []
+        return left_out + [
             f"{' and '.join(names)} do not fit requests and their size, such as {shown}: {self.contradicted_count} intervals "
             "have no bytes; sysstat 12.2.0 prints MB/s in sectors, print kB/s (without -m)"
             for names, shown in self.contradicted.items()
@@ -373,8 +391,13 @@ def read_intervals(path: Path, zone: tzinfo | None, order: str | None = None, ru
         raise UnreadableFile(f"cannot be read: {one_line(error)}") from error
     if not found.row:
         locale = "" if content.isascii() else "; is it printed in another language? print it with LC_ALL=C"
-        raise UnreadableFile(f"no line of a drive in it{locale}; expected {EXPECTED}")
+        raise UnreadableFile(f"no line of a drive in it{_only(found)}{locale}; expected {EXPECTED}")
     return found
+
+
+def _only(found: Found) -> str:
+    """Names that are of no drive, where a file has no others."""
+    return f": {some_of(found.left_out)} are no names of the kernel (print without -j and -N)" if found.left_out else ""
 
 
 _IOSTAT_TEXT = re.compile(r"^(avg-cpu:|Device:?\s+(tps|r/s|rrqm/s)\s)", re.MULTILINE)
@@ -392,6 +415,7 @@ def _drive(device: str, found: Found) -> str | None:
     """The drive that a tool calls so; null for another device, and for a name that cannot be one, which is turned away."""
     name = device.removeprefix("/dev/")
     if is_whole_drive(name) or is_hidden_path(name):
+        found.names.add(name)
         return name
     if (numbered := _NUMBERED.fullmatch(name)) is not None:
         major, minor = int(numbered[1]), int(numbered[2])
@@ -402,6 +426,8 @@ def _drive(device: str, found: Found) -> str | None:
             _reject(found, "the drive has no name; print names with sar -p, or sadf FILE -- -d -p", "device", device)
     elif is_cut_off(name) or not _A_NAME.fullmatch(name):
         _reject(found, "no name of a device; is it cut off, or another text within it?", "device", device)
+    else:
+        found.names.add(name)
     return None
 
 
@@ -550,7 +576,9 @@ def _read_json(content: str, zone: tzinfo | None, order: str | None, run: Run | 
         done = at
         found.restarts += _boots(content[done:ends], progress.host, zone)
     if not found.row:
-        raise UnreadableFile("no interval of a drive in it; run sadf with -d after --, or iostat with -x, for more than one interval")
+        raise UnreadableFile(
+            f"no interval of a drive in it{_only(found)}; run sadf with -d after --, or iostat with -x, for more than one interval"
+        )
     return found
 
 

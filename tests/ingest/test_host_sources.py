@@ -235,6 +235,37 @@ def array(line: str, below: str = "", uuid: str = "") -> str:
     return f"{line}\n      {below or '500 blocks super 1.2 [2/2] [UU]'}\n" + (f"      uuid {uuid}\n" if uuid else "") + "\n"
 
 
+PAIRS = array("md0 : active raid1 sda1[0] sdb1[1]") + array("md1 : active raid1 sdd1[2](F) sdc1[0]", "500 blocks super 1.2 [2/1] [U_]")
+SIXES = "".join(
+    array(f"md{n} : active raid6 " + " ".join(f"sd{letter}[{slot}]" for slot, letter in enumerate(four)), "700 blocks [4/4] [UUUU]")
+    for n, four in enumerate(("abcd", "efgh"))
+)
+
+
+@pytest.mark.parametrize(
+    ("below", "above", "groups"),
+    [
+        (PAIRS, "md9 : active raid0 md1[1] md0[0]\n      1000 blocks super 1.2 512k chunks\n", {"web1/md9": "abc"}),
+        (PAIRS, "md9 : active raid0 md1p2[1] md0p2[0]\n      1000 blocks super 1.2 512k chunks\n", {"web1/md9": "abc"}),
+        (SIXES, "md9 : active raid0 md1[1] md0[0]\n      2800 blocks super 1.2 512k chunks\n", {"web1/md0": "abcd", "web1/md1": "efgh"}),
+        (
+            "md0 : active raid0 sdb[1] sda[0]\n      1000 blocks super 1.2 512k chunks\n\n",
+            array("md_all : active raid5 sdd[3] sdc[1] md0[0]", "2000 blocks super 1.2 level 5, 64k chunk, algorithm 2 [3/3] [UUU]"),
+            {"web1/md_all": "abcd"},
+        ),
+        ("", "md9 : active raid0 md1[1] md0[0]\n      1000 blocks super 1.2 512k chunks\n", {}),
+    ],
+)
+def test_arrays_that_are_made_of_arrays_hold_drives(below: str, above: str, groups: dict[str, str], warehouse: Warehouse) -> None:
+    """Drives of pairs are peers in the array above, as in md's own raid10; an array is never a drive."""
+    summary = warehouse.land("mdadm", mdstat(above + below, below + above))
+    found = {(f"web1/sd{letter}", group) for group, letters in groups.items() for letter in letters}
+    assert set(warehouse.rows("drives", "drive_id raid_group_id")) == found
+    assert {drive for drive, _ in warehouse.rows("drive_events", "drive_id detail")} <= {"web1/sdd"}
+    assert "made of other arrays" in (summary.files[0].note or "")
+    assert summary.rejected == []
+
+
 def mdstat(*looks_at: str) -> dict[str, str]:
     """A host's looks at all its arrays, ten minutes apart."""
     shown = (f"TS {TS + 600 * n}\nPersonalities : [raid1]\n{look}unused devices: <none>\n" for n, look in enumerate(looks_at))
@@ -669,6 +700,24 @@ def test_lsblk_names_every_drive_with_a_serial(warehouse: Warehouse) -> None:
     ]  # fmt: skip
 
 
+def test_lsblk_finds_drives_below_what_is_made_of_them(warehouse: Warehouse) -> None:
+    """With -s a drive stands below each of its partitions and arrays; without -d they stand below the drive."""
+    drives = {name: {"name": name, "type": "disk", "serial": serial} for name, serial in (("sda", "S1"), ("sdb", "S2"), ("sdc", "--"))}
+    parts = [{"name": name, "type": "part", "children": [drives[name[:3]]]} for name in ("sda1", "sda2", "sdb1", "sdc1", "sdc2")]
+    upward = [parts[1], {"name": "md0", "type": "raid1", "children": [parts[0], parts[2]]}, *parts[3:]]
+    downward = [each | {"children": [{"name": f"{name}1", "type": "part"}]} for name, each in drives.items()]
+    for host, devices in (("web1", upward), ("web2", downward), ("web3", list(drives.values()))):
+        summary = warehouse.land("lsblk", {f"{host}/lsblk.json": {"blockdevices": devices, "TS": TS}})
+        assert counts(summary) == (5, 5, 0, 0, 0)
+        assert warehouse.rows("drive_aliases", "alias drive_id")[-2:] == [(f"{host}/sda", "S1"), (f"{host}/sdb", "S2")]
+
+
+def test_lsblk_without_a_disk_says_so(warehouse: Warehouse) -> None:
+    devices = [{"name": "sda", "serial": "S1"}, {"name": "md0", "type": "raid1"}]
+    summary = warehouse.land("lsblk", {"web1/lsblk.json": {"blockdevices": devices, "TS": TS}})
+    assert "no device of type `disk` among 2" in (summary.files[0].note or "")
+
+
 # diskstats -------------------------------------------------------------------------------------------------------
 
 
@@ -887,6 +936,13 @@ def test_diskstats_samples_of_three_kernels(warehouse: Warehouse) -> None:
     )
     (hour,) = warehouse.rows("drive_hours", "read_ios write_ios read_blocks write_latency_us", drive_id="web1/cciss/c0d0")
     assert hour == (reads, writes, blocks, 1000.0 * write_ms / writes)
+
+
+@pytest.mark.parametrize("name", ["ublkb0", "skd1", "scinia", "VxDMP3", "etherd!e0.1"])
+def test_a_device_of_unknown_name_is_rejected_by_its_name(name: str, warehouse: Warehouse) -> None:
+    warehouse.land("diskstats", {"web1/diskstats": f"TS {TS}\n120 0 {name} 1 0 8 1 1 0 8 1 0 5 6 0 0 0 0 0 0\n"})
+    ((reason,),) = warehouse.rejected("reason")
+    assert str(reason).startswith(f"{name} is a name of a device that is not known here")
 
 
 # mapping ---------------------------------------------------------------------------------------------------------

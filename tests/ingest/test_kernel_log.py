@@ -150,6 +150,11 @@ def test_libatas_word_is_the_drives_where_its_port_is_known(warehouse: Warehouse
     assert [kind for _, _, kind in events(warehouse)] == ["replug", "unplug", "media_error"]
 
 
+def test_lines_that_only_name_a_device_are_counted_without_an_example(warehouse: Warehouse) -> None:
+    summary = land(warehouse, logged("sd 0:0:3:0: [sdd] 23437770752 512-byte logical blocks: (12.0 TB/10.9 TiB)"))
+    assert summary.files[0].note == "1 lines match no pattern"
+
+
 def test_a_shutdown_is_no_fault_of_a_drive(warehouse: Warehouse) -> None:
     lines = ["nvme nvme0: Device not ready; aborting shutdown, CSTS=0x5", "nvme nvme1: Device not ready; aborting reset, CSTS=0x1"]
     summary = land(warehouse, logged(*lines))

@@ -233,3 +233,22 @@ def test_nobody_leaves_in_any_damaged_look(warehouse: Warehouse) -> None:
 def test_nobody_leaves_an_array_without_a_width_where_the_file_ends_in_it(ends: str, warehouse: Warehouse) -> None:
     warehouse.land("mdadm", {"web1/mdstat": f"TS {TS}\n{RAID0}TS {TS + 60}\n{RAID0[: RAID0.index(ends) + len(ends)]}"})
     assert warehouse.rows("drives", "drive_id") == [("web1/sdg",), ("web1/sdh",)] and not warehouse.stored("drive_events").height
+
+
+def _look(source: str, at: int, ios: int) -> str:
+    if source == "diskstats":
+        return f"TS {at}\n8 0 sda {ios} 0 8 {ios} 0 0 0 0 0 5 6\n"
+    counters = {"reads_completed": ios, "read_time_seconds": ios / 500, "read_bytes": ios, "writes_completed": 0, "write_time_seconds": 0}
+    return "".join(f'node_disk_{name}_total{{device="sda"}} {value} {at}\n' for name, value in [*counters.items(), ("written_bytes", 0)])
+
+
+@pytest.mark.parametrize("source", ["diskstats", "prometheus"])
+@pytest.mark.parametrize("minutes", [4, 14, 20, 35, 60, 90])
+@pytest.mark.parametrize("offset", [0, 5, 1020])
+def test_every_io_between_two_looks_is_of_an_hour_or_a_note_says_why(source: str, minutes: int, offset: int, warehouse: Warehouse) -> None:
+    looks_at = [TS + offset + 60 * minutes * n for n in range(360 // minutes + 1)]
+    text = "".join(_look(source, at, 7 * n) for n, at in enumerate(looks_at))
+    summary = warehouse.land(source, {f"web1/{source if source == 'diskstats' else 'a.prom'}": text})
+    counted = sum(ios for (ios,) in warehouse.rows("drive_hours", "read_ios"))
+    is_said = "web1 (" in (summary.files[0].note or "") and "reach over the end of an hour" in (summary.files[0].note or "")
+    assert (counted == 7 * (len(looks_at) - 1)) != is_said

@@ -292,6 +292,20 @@ def test_node_exporter_names_the_drives_of_all_collectors_of_a_host(way: str, tm
 
 
 @pytest.mark.parametrize("way", ["file", "server"])
+@pytest.mark.parametrize("dialect", [one for one in COUNTING if not one.drives], ids=lambda one: one.title)
+def test_a_device_that_a_rule_writes_as_a_path_is_the_same(dialect: Dialect, way: str, tmp_path: Path) -> None:
+    series = written(dialect, is_described=True)
+    label = dialect.device[0]
+    as_paths = {
+        tuple((name, f"/dev/{value}" if name == label else value) for name, value in key): samples for key, samples in series.items()
+    }
+    plain, renamed = (landed(tmp_path / name, way, each)[0] for name, each in (("plain", series), ("paths", as_paths)))
+    assert rows_of(renamed) == rows_of(plain) != []
+    for kind, columns in (("drives", "drive_id raid_group_id host"), ("drive_aliases", "alias drive_id valid_from")):
+        assert sorted(renamed.rows(kind, columns), key=str) == sorted(plain.rows(kind, columns), key=str)
+
+
+@pytest.mark.parametrize("way", ["file", "server"])
 def test_the_collector_parts_two_machines_of_one_name(way: str, tmp_path: Path) -> None:
     busier = {key: [(at, 3 * value) for at, value in samples] for key, samples in written(TELEGRAF).items()}
     warehouse, notes = landed(tmp_path, way, written(TODAY), busier)

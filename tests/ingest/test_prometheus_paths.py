@@ -219,6 +219,15 @@ def test_a_serial_of_two_machines_is_seen_on_both_at_once_and_said_once(warehous
     assert sorted(warehouse.rows("drives", "drive_id valid_to")) == [("a/sda", None), ("b/sda", None)]
 
 
+@pytest.mark.parametrize(
+    ("wwn", "said"), [("0x5000c500a1b2c3d4", "are one drive where"), ("0x5000000000000001", "of two hosts)"), ("", "of two")]
+)
+def test_a_serial_of_two_hosts_may_be_one_drive_that_the_build_finds(wwn: str, said: str, warehouse: Warehouse) -> None:
+    info = f'serial="QEMU8",wwn="{wwn}"'
+    notes = land(warehouse, *(scrape(n + late, n, info=info, instance=host) for n in range(0, 61, 5) for host, late in MACHINES.items()))
+    assert said in notes[0] and (wwn != "" or "one drive" not in notes[0])
+
+
 @pytest.mark.parametrize("later", [("b",), ("a", "b")])
 def test_a_further_host_states_the_world_wide_name_with_the_serial(later: tuple[str, ...], warehouse: Warehouse) -> None:
     """Whether the hosts before it are still there, and so share the serial, or are not."""

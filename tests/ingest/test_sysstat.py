@@ -131,6 +131,16 @@ def test_iostat_splits_directions_and_its_first_figures_are_since_boot(warehouse
     assert warehouse.rows("drive_hours", columns) == [(H, 18_000 + 34_800, 0, 5000.0, None, 8192 * 3540, 3540 / 3600, None)]
 
 
+def test_devices_of_unknown_names_are_named(warehouse: Warehouse) -> None:
+    """A vendor's, and a partition of Xen's without its whole disk; not those that are known to be no drive."""
+    names = ["sda", "sda1", "dm-0", "md127", "xvda1", "xvdb", "xvdb1", "VxDMP3", "vg0-root"]
+    summary = land(warehouse, iostat(*[[of_iostat(name) for name in names]] * 3))
+    assert summary.files[0].note == "left out 3 devices that are no whole drive: VxDMP3, vg0-root, xvda1"
+    assert {drive for drive, *_ in hours(warehouse)} == {"web1/sda", "web1/xvdb"}
+    alone = land(warehouse, iostat(*[[of_iostat("ata-ST4000DM004_ZX1"), of_iostat("dm-0")]] * 3))
+    assert "ata-ST4000DM004_ZX1 are no names of the kernel" in (alone.files[0].note or "")
+
+
 def test_an_interval_of_iostat_in_which_the_clock_was_set_has_no_length(warehouse: Warehouse) -> None:
     # every 5 minutes, and between the third and fourth look 20 more; the last sleep was a minute longer
     minutes = (0, 5, 10, 35, 40, 46)

@@ -112,7 +112,7 @@ def _events(log: _Log, result: FileResult) -> Batch:
         )
     if log.unmatched:
         shown = "; ".join(repr(line[:100]) for line in log.examples)
-        result.notes.append(f"{log.unmatched} lines match no pattern, such as {shown}")
+        result.notes.append(f"{log.unmatched} lines match no pattern{f', such as {shown}' if shown else ''}")
     rejected = pl.DataFrame(log.rejected, schema=REJECTION, orient="row")
     events = pl.DataFrame(
         log.events,

@@ -19,6 +19,7 @@ _UNITS = {"_microseconds": "us", "_seconds": "s"}
 FACTS = ("serial", "wwn")
 ENCLOSURE, SLOT, GROUP = "drivetail_enclosure", "drivetail_slot", "drivetail_group"
 """Labels of where a drive is, and of its RAID group."""
+PATH = "/dev/"
 COLLECTOR = "drivetail_collector"
 """Label that says whose counters they are, of all collectors but node_exporter."""
 
@@ -86,14 +87,15 @@ class Dialect(BaseModel):
         """The labels as node_exporter would give them: `host` and `device`, and the facts of the drive (FACTS)."""
         given = dict(labels)
         if self.collector == TODAY.collector:
-            return given
+            # a rule of the server's may write it as a path
+            return given | ({device: given[device].removeprefix(PATH)} if device in given else {})
         given.pop(self.direction, None)
         names = [given.pop(label) for label in self.devices(device) if label in given]
         if name := "-".join(names):
             # a drive that is not divided has one name twice
             name = names[0] if len(set(names)) == 1 and re.fullmatch(self.drives or ".*", names[0]) else name
             place = re.fullmatch(self.drives, name) if self.drives else None
-            given[device] = self.prefix + name if place else name
+            given[device] = self.prefix + name if place else name.removeprefix(PATH)
             if place and place.groupdict():
                 given |= {ENCLOSURE: self.prefix + place["enclosure"], SLOT: place["slot"]}
         named_by = next((label for label in self.hosts(host) if given.get(label)), host)
@@ -150,7 +152,7 @@ def of_today(metric: str, labels: Mapping[str, str], host: str, device: str) -> 
     for dialect, column in _with_name(metric):
         if dialect.is_way(column, labels):
             return getattr(TODAY, column), dialect.labels_of_today(labels, host, device), dialect.per(column, metric)
-    return metric, dict(labels), 1.0
+    return metric, TODAY.labels_of_today(labels, host, device), 1.0
 
 
 def not_read(names: Iterable[str]) -> list[str]:

@@ -24,7 +24,7 @@ from ingest.reading.histograms import BUCKET
 from ingest.sources.mdadm import IDLE_STATES
 from ingest.sources.prometheus.arrays import ARRAY, STATE, arrays_of
 from ingest.sources.prometheus.client import Client, PrometheusError, Series, TooMuch
-from ingest.sources.prometheus.dialects import DIALECTS, TODAY, Dialect, way_of
+from ingest.sources.prometheus.dialects import DIALECTS, PATH, TODAY, Dialect, way_of
 from ingest.sources.prometheus.health import METRICS as HEALTH
 from ingest.sources.prometheus.health import Point
 from ingest.sources.prometheus.readings import COUNTERS, LOOKBACK_US, READING, named_hosts
@@ -81,7 +81,10 @@ class Selection:
         asked += [metric for metric in metrics if metric not in COUNTERS]
         names = f"{WHOLE_DRIVE}(p?[0-9]+)?" if MEMBER in metrics else f"{WHOLE_DRIVE}|{HIDDEN_PATH}|{VIRTUAL_PARTITION}"
         devices = self.dialect.devices(self.labels.device)
-        drives = [f"{device}=~{quoted(self.dialect.drives or names)}" if len(devices) == 1 else f'{device}!=""' for device in devices]
+        drives = [
+            f"{device}=~{quoted(self.dialect.drives or f'({PATH})?({names})')}" if len(devices) == 1 else f'{device}!=""'
+            for device in devices
+        ]
         if self.dialect.direction:
             drives.append(f"{self.dialect.direction}=~{quoted('|'.join(sorted(set(map(way_of, columns)))))}")
         return "{" + ",".join((f"__name__=~{quoted('|'.join(asked))}", *drives, *self.match, *more)) + "}"
@@ -167,7 +170,7 @@ def pull_latencies(client: Client, selection: Selection, first: datetime, end: d
     apart = ("__name__", "le", "operation", "ops", selection.labels.device)
     for one in series:
         path = json.dumps({name: value for name, value in one.labels.items() if name not in apart}, sort_keys=True)
-        host, device = hosts[one.labels.get(selection.labels.host, "")], one.labels.get(selection.labels.device, "")
+        host, device = hosts[one.labels.get(selection.labels.host, "")], one.labels.get(selection.labels.device, "").removeprefix(PATH)
         # reads and writes are separate histograms, and releases name the label that separates them differently
         histogram = json.dumps({name: value for name, value in one.labels.items() if name != "le"}, sort_keys=True)
         rows += [(host, device, path, histogram, at, one.labels.get("le", ""), value) for at, value in one.points]

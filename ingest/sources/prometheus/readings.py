@@ -15,7 +15,7 @@ import polars as pl
 from ingest.contract.findings import some_of
 from ingest.reading.devices import head_of, host_of, is_path, is_placeholder
 from ingest.reading.parse import HOUR_US, Check
-from ingest.reading.spans import with_spans
+from ingest.reading.spans import seldom_notes, with_spans
 from ingest.sources.prometheus.dialects import COLLECTOR, COLUMNS, OF_RATES, TODAY
 
 # As far back as Prometheus itself looks for a sample (--query.lookback-delta). An increment that began earlier than this
@@ -125,6 +125,8 @@ def roll_up(readings: pl.DataFrame, sample_seconds: int | None = None) -> Rolled
     readings, notes = _with_claims(readings.sort(*DRIVE, "at"))
     every = _steps(readings)
     steps = _each_time_once(every)
+    is_far = ~_is_near() & ~pl.any_horizontal("is_reset", "is_another", "is_stale") & pl.col("begins_us").is_not_null()
+    notes += seldom_notes(steps, is_far, LOOKBACK_US)
     spans = _in_spans(steps, HOUR_US)
     kept = spans.filter("counts")
     hours, of_hidden = _with_hidden(_totals(kept), kept)
@@ -165,8 +167,7 @@ def _steps(readings: pl.DataFrame) -> pl.DataFrame:
         (is_rate & (length_us > LOOKBACK_US)).alias("is_stale"),
     )
     fell = pl.any_horizontal((pl.col(f"{name}_more") < 0).fill_null(False) for name in COUNTERS.values())
-    is_near = (pl.col("begins_us") > pl.col("hour") * HOUR_US - LOOKBACK_US).fill_null(False)
-    steps = steps.with_columns(fell.alias("is_reset"), (is_near & ~fell & ~pl.col("is_another") & ~pl.col("is_stale")).alias("counts"))
+    steps = steps.with_columns(fell.alias("is_reset"), (_is_near() & ~fell & ~pl.col("is_another") & ~pl.col("is_stale")).alias("counts"))
     if not _is_watched_twice(steps):
         return steps
     steps = steps.sort("host", "device", "at", "path")
@@ -178,6 +179,10 @@ def _steps(readings: pl.DataFrame) -> pl.DataFrame:
         pl.when(follows).then(before_us).otherwise("begins_us").alias("begins_us"),
         pl.when(follows).then(behind).otherwise("is_reset").alias("is_reset"),
     )
+
+
+def _is_near() -> pl.Expr:
+    return (pl.col("begins_us") > pl.col("hour") * HOUR_US - LOOKBACK_US).fill_null(False)
 
 
 def _before(name: str) -> pl.Expr:
@@ -333,7 +338,9 @@ def _with_claims(readings: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
         ~((pl.col("host") == pl.col("host_right")) & (pl.col("wwn") == pl.col("wwn_right")).fill_null(False) & ~is_fake & ~differs["model"])
     )
     why = (
-        pl.when(pl.col("host") != pl.col("host_right")).then(pl.lit("of two hosts"))
+        pl.when((pl.col("host") != pl.col("host_right")) & (pl.col("wwn") == pl.col("wwn_right")).fill_null(False) & ~is_fake)
+        .then(pl.lit("of two hosts; they are one drive where the build finds that their counters agree"))
+        .when(pl.col("host") != pl.col("host_right")).then(pl.lit("of two hosts"))
         .when(differs["model"]).then(pl.format("models {} and {}", "model", "model_right"))
         .when(differs["wwn"]).then(pl.format("world wide names {} and {}", "wwn", "wwn_right"))
         .when(is_fake).then(pl.format("{} is no true world wide name", "wwn"))
