@@ -169,7 +169,7 @@ def test_days_that_are_taken_one_by_one_come_to_what_they_come_to_together(
     assert together.live("drives").height == 8
 
 
-def test_another_drive_under_a_name_is_described_though_it_is_of_the_same_model(warehouse: Warehouse) -> None:
+def test_another_drive_of_one_model_under_a_name_is_described(warehouse: Warehouse) -> None:
     web1 = ',instance="web1:9100"'
     for hour, serials in enumerate([("S1", "S2"), ("S2", "S1"), ("S2", "S1"), ("S2", "S3")]):
         text = []

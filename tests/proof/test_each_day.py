@@ -161,9 +161,7 @@ def test_builds_read_a_copy_of_a_month_until_one_of_its_days_changes(
     assert marts_differences(warehouse.published, whole.path) == []
 
 
-def test_files_of_publications_that_go_are_removed_each_hour_and_others_once_a_day(
-    week: tuple[Warehouse, pl.DataFrame], tmp_path: Path
-) -> None:
+def test_files_of_publications_that_go_are_removed_each_hour(week: tuple[Warehouse, pl.DataFrame], tmp_path: Path) -> None:
     warehouse, rows = week
     number = iter(range(100))
 
