@@ -115,7 +115,7 @@ def test_memory_grows_with_the_hours_and_not_with_their_square(warehouse: Wareho
     text = "".join(lines(f" {at}", reads=at, read_seconds=at / 100) + f"{info}{at}\n" for at in times)
     folder = warehouse.put({"web1.prom": text})
     land = "import sys, pathlib; from ingest import ingest; ingest('prometheus', [pathlib.Path(sys.argv[1])], pathlib.Path(sys.argv[2]))"
-    peak = "import resource as r, subprocess, sys; subprocess.run(sys.argv[1:], check=True); print(r.getrusage(r.RUSAGE_CHILDREN).ru_maxrss)"
+    peak = "import resource as r, subprocess as s, sys; s.run(sys.argv[1:], check=True); print(r.getrusage(r.RUSAGE_CHILDREN).ru_maxrss)"
     command = [sys.executable, "-c", peak, sys.executable, "-c", land, folder, warehouse.path]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert int(done.stdout) < 1_000_000, "kilobytes"
