@@ -34,7 +34,7 @@ MAX_DRIVES_NAMED = 6
 
 DESPITE_WORK = {
     "slower than the others at the same work": "Its array worked in some of these hours; it was slower than the others at the same work",
-    "work of more than 48 hours": "Its array had worked for more than 48 hours in some of these hours, which alone slows drives down: look at that work first",
+    "work of more than 48 hours": "Its array had worked for more than 48 hours in some of these hours: look at that work first",
 }
 """Why slow hours count in which the array works (`despite_work`), as a sentence."""
 
