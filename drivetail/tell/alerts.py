@@ -34,7 +34,7 @@ MAX_DRIVES_NAMED = 6
 
 DESPITE_WORK = {
     "slower than the others at the same work": "Its array worked in some of these hours; it was slower than the others at the same work",
-    "work of more than 48 hours": "Its array has worked for more than 48 hours in some of these hours: look at that work too",
+    "work of more than 48 hours": "Its array had worked for more than 48 hours in some of these hours: look at that work first",
 }
 """Why slow hours count in which the array works (`despite_work`), as a sentence."""
 
@@ -181,7 +181,7 @@ class Alert:
     @property
     def check(self) -> str:
         verdict = f"{self.news}: `drivetail candidates` says why" if self.verdict else None
-        return ". ".join(filter(None, (self._check, DESPITE_WORK.get(self.despite_work or ""), verdict)))
+        return ". ".join(filter(None, (DESPITE_WORK.get(self.despite_work or ""), self._check, verdict)))
 
     @property
     def _check(self) -> str:

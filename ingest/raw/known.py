@@ -35,9 +35,13 @@ def unknown_rows(rows: pl.DataFrame, record_kind: str, landing: Landing) -> pl.D
         pl.struct(says).n_unique().alias("records"), pl.col(says).first()
     )  # fmt: skip
     new = rows.with_row_index("number").join(stored, on=[name, "valid_from"], how="anti", nulls_equal=True)
-    spans = new.join(before, on=name, suffix="_stored").filter(pl.col("valid_from_stored") < pl.col("valid_from"))
-    last = spans.filter(pl.col("valid_from_stored") == pl.col("valid_from_stored").max().over("number"))
+    # a join with all others of its drive takes memory by the square of the hours
+    earlier, later = (frame.drop_nulls([name, "valid_from"]).sort("valid_from") for frame in (before, new))
+    last = later.join_asof(
+        earlier, on="valid_from", by=name, allow_exact_matches=False, coalesce=False, suffix="_stored", check_sortedness=False
+    )
     same = last.filter(
+        pl.col("valid_from_stored").is_not_null(),
         pl.col("valid_to").is_null(),
         pl.col("records") == 1,
         *(pl.col(column).eq_missing(pl.col(f"{column}_stored")) for column in says),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import subprocess
+import sys
 from datetime import datetime
 from pathlib import Path
 
@@ -105,6 +107,19 @@ def test_broken_lines_cost_themselves(warehouse: Warehouse) -> None:
     assert warehouse.rejected("row column") == [*alone, *untimed, (41, "line")]
     assert counts(summary) == (15, 2, 13, 0, 0)
     assert warehouse.rows("drive_hours", "read_ios read_latency_us") == [(100, 10_000.0)]
+
+
+def test_memory_grows_with_the_hours_and_not_with_their_square(warehouse: Warehouse) -> None:
+    times = [hour + minute for hour in range(T, T + 2000 * 3600, 3600) for minute in (0, 59 * 60)]
+    info = 'node_disk_info{device="sda",serial="S1"} 1 '
+    text = "".join(lines(f" {at}", reads=at, read_seconds=at / 100) + f"{info}{at}\n" for at in times)
+    folder = warehouse.put({"web1.prom": text})
+    land = "import sys, pathlib; from ingest import ingest; ingest('prometheus', [pathlib.Path(sys.argv[1])], pathlib.Path(sys.argv[2]))"
+    peak = "import resource as r, subprocess as s, sys; s.run(sys.argv[1:], check=True); print(r.getrusage(r.RUSAGE_CHILDREN).ru_maxrss)"
+    command = [sys.executable, "-c", peak, sys.executable, "-c", land, folder, warehouse.path]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 1_000_000, "kilobytes"
+    assert len(set(warehouse.rows("drive_hours", "hour_utc"))) == 2000
 
 
 def test_files_that_overlap_count_once(warehouse: Warehouse) -> None:

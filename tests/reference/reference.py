@@ -1159,10 +1159,10 @@ def despite_of(fleet: Fleet, group: str, h: datetime, *, is_drive: bool) -> tupl
     """Whether work on the array holds an hour back; where it does not, why not. Of drives that are scrubbed alike the slow one is slow."""
     despite = []
     for kind, begun in works_in(fleet, group, h):
-        if h >= begun + 48 * HOUR:
-            despite.append("work of more than 48 hours")
-        elif is_drive and kind == "scrub":
+        if is_drive and kind == "scrub":
             despite.append("slower than the others at the same work")
+        elif h >= begun + 48 * HOUR:
+            despite.append("work of more than 48 hours")
         else:
             return True, None
     return False, min(despite, default=None)

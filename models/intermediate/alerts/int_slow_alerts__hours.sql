@@ -171,11 +171,11 @@ held as (
     select
         worked.subject_type, worked.subject_id, worked.hour_utc, worked.work_begun_at,
         case
-            when worked.hour_utc >= worked.work_begun_at + interval {{ work_hours }} hour then 'work of more than {{ work_hours }} hours'
             when worked.subject_type = 'drive' and (
                 (worked.event_type = 'scrub' and not worked.is_of_drive)
                 or (others.drive_count >= {{ var('min_reporting_drives') - 1 }} and worked.slowdown >= worked.slow_at * others.median_slowdown)
             ) then 'slower than the others at the same work'
+            when worked.hour_utc >= worked.work_begun_at + interval {{ work_hours }} hour then 'work of more than {{ work_hours }} hours'
         end as despite_work,
         case worked.event_type when 'rebuild' then 'rebuild or recovery' else 'scrub or check' end as held_back_by
     from worked

@@ -57,6 +57,18 @@ jobs as (
     select drive_id, boundary_utc, 2 * count(case when is_like then 1 end) > count(*) as is_one_job
     from members
     group by drive_id, boundary_utc
+),
+
+-- slow hours in which its array works, and nothing at the same work is faster
+working as (
+    select hours.subject_id as drive_id, boundaries.boundary_utc, count(*) as work_hours
+    from {{ ref('int_slow_alerts__hours') }} as hours
+    inner join {{ ref('int_boundaries') }} as boundaries
+        on hours.hour_utc < boundaries.boundary_utc
+        and hours.hour_utc >= boundaries.boundary_utc - interval 28 day
+    where hours.subject_type = 'drive'
+        and (hours.held_back_by is not null or hours.despite_work like 'work of %')
+    group by hours.subject_id, boundaries.boundary_utc
 )
 
 select
@@ -67,10 +79,12 @@ select
     observed.drive_hours_28d, observed.observed_days_28d, observed.reported_hours_28d, observed.drive_hours_3d,
     slow.slow_hours_28d, slow.slow_days_14d, slow.slow_hours_3d, slow.together_hours_28d, slow.tail_hours_caused_28d,
     slow.tail_hours_paired_28d, slow.last_slow_hour_utc, slow.load_ratio,
+    coalesce(working.work_hours, 0) as work_hours_28d,
     coalesce(observed.is_group_guessed, false) and not coalesce(jobs.is_one_job, false) as has_unlike_peers
 from slow
 inner join observed on slow.drive_id = observed.drive_id and slow.boundary_utc = observed.boundary_utc
 left join jobs on slow.drive_id = jobs.drive_id and slow.boundary_utc = jobs.boundary_utc
+left join working on slow.drive_id = working.drive_id and slow.boundary_utc = working.boundary_utc
 -- as inventory stood in the last hour before the boundary
 left join {{ ref('int_drives__described') }} as described
     on slow.drive_id = described.drive_id

@@ -49,6 +49,7 @@ tried as (
         own_tail_hours_28d >= {{ var('candidate_watch_hours') }} or together_hours_28d >= {{ var('candidate_watch_hours') }} as is_watched,
         2 * together_hours_28d > slow_hours_28d as is_shared,
         coalesce(load_ratio >= {{ var('imbalanced') }}, false) as is_overloaded,
+        coalesce(2 * work_hours_28d > slow_hours_28d, false) as is_at_work,
         -- the parts of the rule
         own_tail_hours_28d > {{ var('replace_evidence_cost_ratio') }} * cost_tail_hours as is_enough,
         last_slow_hour_utc >= boundary_utc - interval {{ var('replace_evidence_recent_days') }} day as is_recent,
@@ -67,11 +68,12 @@ select
     case
         when is_quiet or not is_watched then 'leave'
         when is_shared then 'check path'
-        when not (coalesce(has_unlike_peers, false) or is_overloaded) and is_enough and is_recent and (is_lasting or is_constant) then 'replace'
+        when not (coalesce(has_unlike_peers, false) or is_overloaded or is_at_work) and is_enough and is_recent and (is_lasting or is_constant) then 'replace'
         else 'watch'
     end as verdict,
     case
-        when is_quiet or not is_watched or is_shared or not is_enough or not is_recent or has_unlike_peers or is_overloaded then 'none'
+        when is_quiet or not is_watched or is_shared or not is_enough or not is_recent or has_unlike_peers or is_overloaded or is_at_work
+            then 'none'
         when is_lasting then 'lasting'
         when is_constant then 'constant'
         else 'none'
