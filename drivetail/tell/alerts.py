@@ -56,7 +56,8 @@ parts as (
             }
             order by alerts.slow_hours desc, alerts.subject_id
         ) filter (alerts.reason = 'acute') as members,
-        list(distinct drives.host) as hosts
+        list(distinct drives.host) as hosts,
+        bool_and(drives.is_group_guessed) as is_group_guessed
     from alerts
     left join marts.dim_drives as drives on alerts.subject_id = drives.drive_id
     where alerts.part_of is not null
@@ -74,7 +75,9 @@ select
         case when alerts.subject_type = 'raid_group' then raid_groups.host end
     ) as host,
     drives.device, drives.enclosure, drives.slot,
-    coalesce(drives.is_group_guessed, case when alerts.subject_type = 'raid_group' then raid_groups.is_guessed end) as is_group_guessed,
+    coalesce(
+        drives.is_group_guessed, case when alerts.subject_type = 'raid_group' then raid_groups.is_guessed end, parts.is_group_guessed
+    ) as is_group_guessed,
     case when freshness.is_silent then freshness.last_hour_utc end as silent_since,
     list_sort(coalesce(of_groups.drives, parts.drives, [alerts.subject_id])) as drives,
     coalesce(parts.members, []) as members
@@ -189,7 +192,8 @@ class Alert:
             return f"{self.news}: `drivetail candidates` says why"
         if self.reason == "together":
             shared = "load, HBA, cables, power and cooling" if self.subject_type == "host" else "expander, cables, power and cooling"
-            return f"Look at what these {self.drive_count} drives share: {shared}"
+            kinds = ". No source says who is in their RAID group: are they of another kind than its others?" if self.is_group_guessed else ""
+            return f"Look at what these {self.drive_count} drives share: {shared}{kinds}"
         if self.reason == "whole_group":
             return "No drive stands out: look at its load, a rebuild or scrub, its controller, cables and power"
         if self.reason == "chronic":

@@ -70,7 +70,11 @@ worded as (
                 then 'It shared ' || cast(together_hours_28d as string) || ' of ' || {{ counted_noun('slow_hours_28d', 'slow hour') }}
                     || ' with other drives of its RAID group'
                     || case when host is not null then ' or host' when enclosure is not null then ' or enclosure' else '' end
-                    || ' that became slow within a day of it: check what they share.'
+                    || case
+                        when 10 * slow_hours_28d >= 9 * drive_hours_28d
+                            then ' that were slow with it. In these 28 days it has hardly been well: unless they are of another kind than their peers, check what they share.'
+                        else ' that became slow within a day of it: check what they share.'
+                    end
             when replace_rule = 'constant'
                 then 'It was slow in ' || cast(slow_hours_3d as string) || ' of ' || cast(drive_hours_3d as string)
                     || ' hours of the last three days and cost ' || own_hours || ' tail hours, ' || swaps || ' times a swap (' || cost || ').'
