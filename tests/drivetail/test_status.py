@@ -134,6 +134,7 @@ def test_json_holds_the_same(published: Published) -> None:
     ]  # fmt: skip
     assert content["publication"]["last_hour_utc"] == "2026-01-06T05:00:00"
     assert content["freshness"]["lagging_groups"]["rows"][0]["raid_group_id"] == "g3"
+    assert content["freshness"]["lagging_groups"]["rows"][0]["raid_group_name"] == "g3"
 
 
 def test_a_superseded_unreadable_file_stays_in_the_list_alone(published: Published) -> None:

@@ -47,9 +47,16 @@ def in_short(names: str) -> str:
 
 LAGGING = Listing(
     "RAID groups more than {lagging_hours:g} h behind the fleet's last hour, {last_hour}",
-    "select raid_group_id, drive_count, last_hour_utc, lag_hours, is_stopped from status.fct_raid_group_freshness where is_lagging",
+    """
+    select
+        late.raid_group_id, coalesce(raid_groups.name, late.raid_group_id) as raid_group_name, late.drive_count, late.last_hour_utc,
+        late.lag_hours, late.is_stopped
+    from status.fct_raid_group_freshness as late
+    left join marts.dim_raid_groups as raid_groups on late.raid_group_id = raid_groups.raid_group_id
+    where late.is_lagging
+    """,
     "is_stopped desc, last_hour_utc desc nulls last, raid_group_id",
-    {"RAID group": "raid_group_id", "drives": "drive_count", **BEHIND},
+    {"RAID group": "raid_group_id", "called": "raid_group_name", "drives": "drive_count", **BEHIND},
     above="(without a last hour: inventory names the group, but none of its rows ever arrived)",
     about=lambda row: row["last_hour_utc"] is None,
 )

@@ -82,7 +82,7 @@ def find_problems(status: Status, raw: duckdb.DuckDBPyConnection, folders: list[
         )
     if status.freshness and (stopped := status.freshness["stopped_group_count"]):
         rows = status.freshness["lagging_groups"]["rows"][: min(stopped, NAMED)]
-        names = ", ".join(f"{row['raid_group_id']} ({duration(row['lag_hours'])} behind the fleet)" for row in rows)
+        names = ", ".join(f"{row['raid_group_name']} ({duration(row['lag_hours'])} behind the fleet)" for row in rows)
         more = f" and {human(stopped - NAMED)} more" if stopped > NAMED else ""
         yield f"{counted_noun(stopped, 'RAID group')} stopped reporting: {names}{more}"
     if status.freshness and (hosts := status.freshness["silent_hosts"])["count"]:
