@@ -1,4 +1,4 @@
-{%- set pair_share = 0.5 %}{#- share of slow hours (3 or 28 days) from which a drive is charged half of the tail hours it shares with one other. Two drives that are rarely slow share a cause -#}
+{%- set pair_share = 0.5 %}{#- share of slow hours (3 or 28 days) from which a drive is watched, and charged half of what it shares with one other. Two that are rarely slow share a cause -#}
 {%- set onset_share = 0.9 %}{#- share of slow hours of the last three days, and -#}
 {%- set onset_hours = 64 %}{#- least slow hours, from which a drive is slow for good. A spell of two and a half days has fewer -#}
 {%- set thin_ratio = 2 %}{#- telemetry of less than half of the hours of its days stands for whole days: a first day that is cut or a lost hour costs nothing that anybody saw -#}
@@ -46,7 +46,10 @@ tried as (
     select
         *,
         last_slow_hour_utc < boundary_utc - interval {{ quiet_days }} day as is_quiet,
-        own_tail_hours_28d >= {{ var('candidate_watch_hours') }} or together_hours_28d >= {{ var('candidate_watch_hours') }} as is_watched,
+        -- a drive that is slow most of the time costs nothing of its own where several others of its RAID group are
+        own_tail_hours_28d >= {{ var('candidate_watch_hours') }}
+        or together_hours_28d >= {{ var('candidate_watch_hours') }}
+        or (pair_ratio > 0 and slow_hours_28d >= {{ var('candidate_watch_hours') }}) as is_watched,
         2 * together_hours_28d > slow_hours_28d as is_shared,
         coalesce(load_ratio >= {{ var('imbalanced') }}, false) as is_overloaded,
         coalesce(2 * work_hours_28d > slow_hours_28d, false) as is_at_work,

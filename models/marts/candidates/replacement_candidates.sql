@@ -82,6 +82,11 @@ worded as (
                 then 'It cost ' || own_hours || ' tail hours in 28 days, ' || swaps || ' times a swap (' || cost || '), and was slow on '
                     || cast(slow_days_14d as string) || ' of the last 14 days.'
             else 'It cost ' || own_hours || ' tail hours in 28 days; a swap costs ' || cost || '.'
+                || case
+                    when 2 * (tail_hours_caused_28d + tail_hours_paired_28d) < slow_hours_28d and 2 * together_hours_28d <= slow_hours_28d
+                        then ' In most of its ' || {{ counted_noun('slow_hours_28d', 'slow hour') }} || ' its RAID group would have waited without it, too.'
+                    else ''
+                end
         end
         || case
             when paired is not null
