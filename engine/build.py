@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -273,10 +274,17 @@ class Build:
 
     @cached_property
     def name(self) -> str:
-        """Name of the files that this build writes: a number that no build had, also one that was killed or had another build database."""
+        """Name of the files that this build writes: a number that no build had, also one that was killed, and with an older build database
+        none that is published.
+        """
         known = self.connection.execute("select number from state.last_name").fetchall()
-        names = () if known else (file.split(".")[0] for _, files in day_folders(self.warehouse.store) for file in files)
-        number = 1 + (known[0][0] if known else max((int(name) for name in names if name.isdigit()), default=0))
+        last = max(self.warehouse.publications.glob("*-*.json"), default=None)
+        if known and last is not None:
+            files = [os.path.basename(path) for path in json.loads(last.read_text())["store"]]
+        else:
+            files = [file for _, found in day_folders(self.warehouse.store) for file in found]
+        names = (file.split(".")[0] for file in files)
+        number = 1 + max([*(number for (number,) in known), *(int(name) for name in names if name.isdigit())], default=0)
         self.connection.execute("begin; delete from state.last_name")
         self.connection.execute("insert into state.last_name values (?)", [number])
         self.connection.execute("commit")
@@ -418,12 +426,20 @@ class Build:
         self.executor.show_store()
 
     def later_hours(self, days: Mapping[date, datetime]) -> datetime | None:
-        """The hour from which on the only day that has changed is computed: where all that is stored of it is of hours before."""
+        """The hour from which on the only day that has changed is computed: where all that is stored of it is of hours before, and no name
+        passed in it between two looks, which stretches of the whole day decide.
+        """
         if len(days) != 1 or self.spark or self.dropped:
             return None
         ((day, since),) = days.items()
         is_stored = self.connection.execute("select count(*) > 0 from plan.files where day_utc = ?", [day]).fetchall() == [(True,)]
         if not is_stored or self.files.of("drive_samples", [day]) or has_landed(self.folders, day, since, {each.seq for each in self.new}):
+            return None
+        query = """
+            select count(*) > 0 from intermediate.int_names
+            where coalesce(old_drive_id, new_drive_id) is not null and from_utc < ?::date + interval 1 day and to_utc > ?::date
+        """
+        if self.connection.execute(query, [day, day]).fetchall() == [(True,)]:
             return None
         return since
 

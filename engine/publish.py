@@ -370,7 +370,9 @@ def clean_up(
         needs = path.with_suffix(".json")
         replaced_for = time.time() - successor.stat().st_mtime if successor else 0.0
         if path.stem != current and replaced_for > keep_seconds and not _is_open(path):
-            dropped.update(json.loads(needs.read_text())["store"] if needs.exists() else ())
+            record = json.loads(needs.read_text()) if needs.exists() else {}
+            # of a warehouse that was copied or moved, the files of the other place are not ours
+            dropped.update(record["store"] if record.get("root") == str(warehouse.root) else ())
             path.unlink()
             needs.unlink(missing_ok=True)
         elif needs.exists():

@@ -30,6 +30,15 @@ moved as (
         on days.raid_group_id = places.raid_group_id
         and places.from_hour_utc < cast(days.day_utc as timestamp) + interval 1 day
         and places.to_hour_utc > cast(days.day_utc as timestamp)
+    union all
+    -- hours that were nobody's, as their name may have passed meanwhile
+    select days.day_utc, true as has_last_hour
+    from {{ ref('int_drive_days__merged') }} as days
+    inner join {{ ref('plan_places__changed') }} as places
+        on days.drive_id = places.drive_id
+        and places.from_hour_utc < cast(days.day_utc as timestamp) + interval 1 day
+        and places.to_hour_utc > cast(days.day_utc as timestamp)
+    where days.changed_spans > 0
 ),
 
 changed as (

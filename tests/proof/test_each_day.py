@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections import Counter
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -184,6 +185,48 @@ def test_files_of_publications_that_go_are_removed_each_hour(week: tuple[Warehou
     drop_build_database(warehouse)
     made_again = publish(pl.col("hour_utc") >= SUNDAY + timedelta(days=1), daily=True)
     assert {path.name[:6] for path in made_again} <= {"001000", "001001"} and not left.exists()
+
+
+def test_a_copy_of_a_warehouse_leaves_the_files_of_the_original(week: tuple[Warehouse, pl.DataFrame], tmp_path: Path) -> None:
+    warehouse, rows = week
+    copy = Warehouse(tmp_path / "copy")
+    shutil.copytree(warehouse.root, copy.root)
+    files = sorted(warehouse.store.rglob("*.parquet"))
+    os.utime(build(copy).publication.path, (0, 0))
+    deliver(copy, tmp_path / "hour", rows.filter(pl.col("hour_utc") < SUNDAY + timedelta(days=1)))
+    build(copy, daily=False)
+    assert len(list(copy.publications.glob("*.duckdb"))) == 2  # that of the other place is gone
+    assert sorted(warehouse.store.rglob("*.parquet")) == files
+
+
+def test_a_name_passes_in_hours_that_arrive_one_by_one_as_in_a_whole_day(tmp_path: Path) -> None:
+    """Two looks come first: at no time is a device unmeasured between them, and then it is for half an hour."""
+    noon = int(datetime(2026, 1, 5, 12, tzinfo=UTC).timestamp())
+    for number, gap in enumerate((range(0), range(noon + 4500, noon + 6300))):
+        warehouse = Warehouse(tmp_path / f"warehouse-{number}")
+
+        def land(source: str, text: str, warehouse: Warehouse = warehouse) -> None:
+            file = tmp_path / f"{len(list(tmp_path.iterdir()))}" / "h1" / f"{source}.json"
+            file.parent.mkdir(parents=True)
+            file.write_text(text)
+            ingest(source, [file.parents[1]], warehouse.root)
+
+        for at, serial in ((noon + 600, "S1"), (noon + 9600, "S2")):
+            disk = {"name": "sda", "type": "disk", "serial": serial, "model": "M", "size": 10**12}
+            land("lsblk", json.dumps({"TS": at, "blockdevices": [disk]}))
+        for hour in range(4):
+            begin = noon + 3600 * hour
+            looks = [at for at in range(begin, begin + 3601, 300) if at not in gap]
+            land("diskstats", "".join(f"TS {at}\n 8 0 sda {at - noon} 0 8 {at - noon} 0 0 0 0 0 0 0\n" for at in looks))
+            build(warehouse, daily=False)
+        build(warehouse)
+        twin = Warehouse(tmp_path / f"twin-{number}")
+        shutil.copytree(warehouse.raw, twin.raw)
+        assert marts_differences(warehouse.published, build(twin).publication.path) == []
+        with duckdb.connect(str(warehouse.published), read_only=True) as connection:
+            query = "select distinct drive_id from intermediate.int_drive_hours__identified order by all"
+            named = [drive for (drive,) in connection.execute(query).fetchall()]
+        assert named == (["S1", "S2"] if gap else ["S2"])
 
 
 def test_hours_that_arrive_are_added_to_their_day_until_it_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
