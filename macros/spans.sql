@@ -21,12 +21,12 @@ timed as (
     where spans.source is not null
 ),
 
--- of a day: stretches in which a source did not measure a device
+-- of a day: stretches in which a source did not measure a device, and whether it did so afterwards
 unmeasured as (
-    select drive_id, source, day_utc, reached_utc, span_from_utc
+    select drive_id, source, day_utc, reached_utc, span_from_utc, span_to_utc > span_from_utc as is_over
     from (
         select
-            drive_id, source, day_utc, span_from_utc,
+            drive_id, source, day_utc, span_from_utc, span_to_utc,
             coalesce(
                 max(span_to_utc) over (
                     partition by drive_id, source, day_utc order by span_from_utc, span_to_utc rows between unbounded preceding and 1 preceding
@@ -42,8 +42,8 @@ unmeasured as (
     where span_from_utc > reached_utc
 ),
 
--- A name that passed between two looks did so where nobody measured meanwhile, if one such stretch is longer than two intervals of most collectors: until
--- the first one the old drive had it, from the last one on the new one, as between two cuts. Each is told on the day of its look, as other days are not seen.
+-- A name that passed between two looks did so where its source did not measure, if one such stretch is over and, between the looks, longer than two intervals
+-- of most collectors: until the first one the old drive had it, from the last one on the new one. Each is told on the day of its look, as other days are not seen.
 parted as (
     select
         unmeasured.drive_id, unmeasured.source, unmeasured.day_utc, names.from_utc,
@@ -56,7 +56,10 @@ parted as (
         and names.from_utc < unmeasured.span_from_utc
         and names.to_utc > unmeasured.reached_utc
     group by unmeasured.drive_id, unmeasured.source, unmeasured.day_utc, names.from_utc, names.to_utc
-    having bool_or(unmeasured.span_from_utc > unmeasured.reached_utc + interval 10 minute)
+    having bool_or(
+        unmeasured.is_over
+        and least(unmeasured.span_from_utc, names.to_utc) > greatest(unmeasured.reached_utc, names.from_utc) + interval 10 minute
+    )
 ),
 
 passing as (

@@ -603,7 +603,7 @@ FAULTS = {
     "a span in which the name passed is the known drive's": (SPANS, "case when coalesce(passing.is_known, true)", "case when true"),
     "a stretch that nobody measured says nothing": (
         SPANS,
-        "bool_or(unmeasured.span_from_utc > unmeasured.reached_utc + interval 10 minute)",
+        "unmeasured.is_over\n",
         "false",
     ),
     "of stretches that nobody measured short ones say nothing": (
