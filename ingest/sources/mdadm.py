@@ -224,10 +224,10 @@ def land(files: list[SourceFile], landing: Landing) -> None:
         listed = [
             (look, [each for each in arrays if each.is_of_mdstat or (host, each.identity.uuid) not in in_mdstat]) for look, arrays in seen
         ]
-        opened = [(look, _opened(arrays, of_host)) for look, arrays in listed]
+        opened = [(look, _opened(host, arrays, of_host)) for look, arrays in listed]
         with landing.reading(result):
             landing.take(batch_of("drives", _found(host, opened, of_host), rejected), result)
-            landing.take(batch_of("drive_events", _events(host, opened)), result)
+            landing.take(batch_of("drive_events", _events(host, opened, of_host.within)), result)
             first.setdefault(host, result)
     for host, result in first.items():
         result.notes += shared[host].notes()
@@ -619,22 +619,32 @@ def _is_whole(array: Array, devices: dict[str, tuple[int, str]], rejected: list[
     return True
 
 
-def _opened(arrays: list[Array], shared: Shared) -> list[Array]:
+def _opened(host: str, arrays: list[Array], shared: Shared) -> list[Array]:
     """Arrays with the drives of a member that is an array itself in its place, where these are too few to be compared; else without it."""
     by_name = {array.name: array for array in arrays}
     found = []
     for array in arrays:
         members: list[Member] = []
+        sizes = [array.member_blocks]
         for member in array.members:
             if (match := _MD.fullmatch(member.device)) is None:
                 members.append(member)
                 continue
             shared.nested.add(array.name)
             below = by_name.get(match[1])
-            if below is not None and len(below.devices) < _LEAST_PEERS:
+            # as many as it is made for: neither a failure nor a spare makes it another array
+            if below is not None and (below.width or sum(not each.is_spare for each in below.members)) < _LEAST_PEERS:
                 drives = [each for each in below.members if not each.is_failed and not _MD.fullmatch(each.device)]
-                members += [replace(each, slot=None, is_failed=member.is_failed, is_spare=member.is_spare) for each in drives]
-        found.append(array if members == array.members else replace(array, members=members, used=array.member_blocks))
+                sizes.append(below.member_blocks)
+                shared.within[_group(host, below)] = _group(host, array)
+                members += [
+                    replace(each, slot=None, is_failed=member.is_failed, is_spare=member.is_spare or each.is_spare) for each in drives
+                ]
+        found.append(
+            array
+            if members == array.members
+            else replace(array, members=members, used=None if None in sizes else max(filter(None, sizes), default=0))
+        )
     return found
 
 
@@ -651,6 +661,8 @@ class Shared:
     is_sized: bool = True
     nested: set[str] = field(default_factory=set)
     """Arrays that are made of arrays."""
+    within: dict[str, str] = field(default_factory=dict)
+    """Groups of arrays whose drives count in another, and that one's."""
 
     def notes(self) -> list[str]:
         made = f"{some_of(sorted(self.nested))}: made of other arrays, whose drives count in these, or here where they are two at most"
@@ -720,8 +732,8 @@ def _state(host: str, arrays: list[Array]) -> tuple[dict[tuple[str, str], bool],
     return devices, {group: array.sync for group, array in named if array.sync}
 
 
-def _events(host: str, seen: list[tuple[Look, list[Array]]]) -> Iterator[dict[str, Any]]:
-    """Differences of one look from the look before it; of an array's first look, what has failed and what is going on."""
+def _events(host: str, seen: list[tuple[Look, list[Array]]], within: dict[str, str]) -> Iterator[dict[str, Any]]:
+    """Differences of one look from the one before; of an array's first look, what has failed and what is going on. within: see Shared."""
     before: dict[tuple[str, str], bool] = {}
     running: dict[tuple[str, str], tuple[datetime, list[str]]] = {}
     known: set[str] = set()
@@ -745,14 +757,14 @@ def _events(host: str, seen: list[tuple[Look, list[Array]]]) -> Iterator[dict[st
         for group, sync in [key for key in running if syncs.get(key[0]) != key[1]]:
             begun, devices = running.pop((group, sync))
             for device in devices:
-                yield sync_event(f"{host}/{device}", group, sync, begun, look.at)
+                yield sync_event(f"{host}/{device}", within.get(group, group), sync, begun, look.at)
         before = now
         known |= {group for group, _ in now}
     for (group, sync), (begun, devices) in running.items():
         # one look does not say how long; a later delivery's span of the same beginning takes its place
         seen_until = look.at if look.at > begun else None
         for device in devices:
-            yield sync_event(f"{host}/{device}", group, sync, begun, seen_until, is_running=True)
+            yield sync_event(f"{host}/{device}", within.get(group, group), sync, begun, seen_until, is_running=True)
 
 
 def to_compare(found: list[Look]) -> list[Look]:

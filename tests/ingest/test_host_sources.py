@@ -235,7 +235,10 @@ def array(line: str, below: str = "", uuid: str = "") -> str:
     return f"{line}\n      {below or '500 blocks super 1.2 [2/2] [UU]'}\n" + (f"      uuid {uuid}\n" if uuid else "") + "\n"
 
 
-PAIRS = array("md0 : active raid1 sda1[0] sdb1[1]") + array("md1 : active raid1 sdd1[2](F) sdc1[0]", "500 blocks super 1.2 [2/1] [U_]")
+# an array above has less of each than the pair has: its superblock, and whole chunks
+PAIRS = array("md0 : active raid1 sda1[0] sdb1[1]", "976630336 blocks super 1.2 [2/2] [UU]") + array(
+    "md1 : active raid1 sdd1[2](F) sdc1[0]", "976630336 blocks super 1.2 [2/1] [U_]"
+)
 SIXES = "".join(
     array(f"md{n} : active raid6 " + " ".join(f"sd{letter}[{slot}]" for slot, letter in enumerate(four)), "700 blocks [4/4] [UUUU]")
     for n, four in enumerate(("abcd", "efgh"))
@@ -245,8 +248,18 @@ SIXES = "".join(
 @pytest.mark.parametrize(
     ("below", "above", "groups"),
     [
-        (PAIRS, "md9 : active raid0 md1[1] md0[0]\n      1000 blocks super 1.2 512k chunks\n", {"web1/md9": "abc"}),
-        (PAIRS, "md9 : active raid0 md1p2[1] md0p2[0]\n      1000 blocks super 1.2 512k chunks\n", {"web1/md9": "abc"}),
+        (PAIRS, "md9 : active raid0 md1[1] md0[0]\n      1952996352 blocks super 1.2 512k chunks\n", {"web1/md9": "abc"}),
+        (PAIRS, "md9 : active raid0 md1p2[1] md0p2[0]\n      1952996352 blocks super 1.2 512k chunks\n", {"web1/md9": "abc"}),
+        (
+            PAIRS.replace("sda1[0]", "sde1[2](S) sda1[0]"),
+            "md9 : active raid0 md1[1] md0[0]\n      1952996352 blocks super 1.2 512k chunks\n",
+            {"web1/md9": "abce"},
+        ),
+        (
+            array("md0 : active raid5 sda[0] sdb[1] sdd[2](F)", "1400 blocks super 1.2 level 5, 64k chunk, algorithm 2 [3/2] [UU_]"),
+            "md9 : active raid0 md0[0]\n      1390 blocks super 1.2 512k chunks\n",
+            {"web1/md0": "ab"},
+        ),
         (SIXES, "md9 : active raid0 md1[1] md0[0]\n      2800 blocks super 1.2 512k chunks\n", {"web1/md0": "abcd", "web1/md1": "efgh"}),
         (
             "md0 : active raid0 sdb[1] sda[0]\n      1000 blocks super 1.2 512k chunks\n\n",
@@ -383,7 +396,7 @@ def test_arrays_in_any_order_under_any_names_lose_nobody(given_looks: list[tuple
     uuids = [f"{n}{UUID[1:]}" if has_uuid else "" for n in range(4)]
     looks_at = ("".join(array(f"{names[n]} : {lines[n]}", "", uuids[n]) for n in order) for order, names in given_looks)
     seen = list(_seen(mdstat(*looks_at)["web1/mdstat"], [], Said()))
-    assert list(_events("web1", seen)) == []
+    assert list(_events("web1", seen, {})) == []
     groups = [{each.devices: _group("web1", each) for each in arrays} for _, arrays in seen]
     assert len(groups[0]) == len(set(groups[0].values())) == 4 and all(each == groups[0] for each in groups)
 
