@@ -192,7 +192,7 @@ class Alert:
             return f"{self.news}: `drivetail candidates` says why"
         if self.reason == "together":
             shared = "load, HBA, cables, power and cooling" if self.subject_type == "host" else "expander, cables, power and cooling"
-            kinds = ". No source says who is in their RAID group: are they of another kind than its others?" if self.is_group_guessed else ""
+            kinds = ". Their RAID group is a guess: are they another kind of drive than the rest?" if self.is_group_guessed else ""
             return f"Look at what these {self.drive_count} drives share: {shared}{kinds}"
         if self.reason == "whole_group":
             return "No drive stands out: look at its load, a rebuild or scrub, its controller, cables and power"

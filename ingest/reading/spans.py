@@ -89,8 +89,9 @@ def cut_records(cuts: pl.DataFrame) -> pl.DataFrame:
 
 def seldom_notes(steps: pl.DataFrame, is_far: pl.Expr, most_us: int) -> list[str]:
     """A note on hosts (`host`) many of whose increments count for no hour: longer than `most_us`, they reach over an hour's end."""
-    of_host = steps.group_by("host").agg(is_far.sum().alias("far"), pl.len().alias("all")).sort("host")
-    found = [f"{host} ({far} of {every})" for host, far, every in of_host.rows() if far and far >= SELDOM * every]
+    of_host = steps.group_by("host").agg(is_far.sum().alias("far"), pl.len().alias("all"), pl.col("device").n_unique()).sort("host")
+    # one each is an outage
+    found = [f"{host} ({far} of {every})" for host, far, every, devices in of_host.rows() if far > devices and far >= SELDOM * every]
     minutes = most_us // 60_000_000
     said = f"{some_of(found)}: intervals of over {minutes} minutes reach over the end of an hour and are left out, as nobody knows"
     return [f"{said} which hour their I/Os are of; read the counters every {minutes} minutes or more often"] if found else []

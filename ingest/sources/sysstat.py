@@ -397,7 +397,7 @@ def read_intervals(path: Path, zone: tzinfo | None, order: str | None = None, ru
 
 def _only(found: Found) -> str:
     """Names that are of no drive, where a file has no others."""
-    return f": {some_of(found.left_out)} are no names of the kernel (print without -j and -N)" if found.left_out else ""
+    return f": left out {some_of(found.left_out)}; print the kernel's names of whole drives, without -j and -N" if found.left_out else ""
 
 
 _IOSTAT_TEXT = re.compile(r"^(avg-cpu:|Device:?\s+(tps|r/s|rrqm/s)\s)", re.MULTILINE)

@@ -268,7 +268,7 @@ def test_one_alert_stands_for_the_drives_of_a_host(together: Warehouse) -> None:
     host = next(alert for alert in open_alerts(together) if alert.reason == "together")
     # d13 is well again and still one of the three
     assert host.drives == ["d11", "d12", "d13"] and host.check.startswith("Look at what these 3 drives share: load, HBA")
-    assert not host.is_group_guessed and replace(host, is_group_guessed=True).check.endswith("are they of another kind than its others?")
+    assert not host.is_group_guessed and replace(host, is_group_guessed=True).check.endswith("another kind of drive than the rest?")
     # the drives of an incident stand beneath it, in messages and in the list
     said = sentence(host).splitlines()
     assert said[0].startswith("host h1: 3 drives slow in the same hours since 2026-01-05 12:00 UTC; 9 slow drive-hours; RAID group g1.")

@@ -152,14 +152,14 @@ def test_libatas_word_is_the_drives_where_its_port_is_known(warehouse: Warehouse
 
 def test_lines_that_only_name_a_device_are_counted_without_an_example(warehouse: Warehouse) -> None:
     summary = land(warehouse, logged("sd 0:0:3:0: [sdd] 23437770752 512-byte logical blocks: (12.0 TB/10.9 TiB)"))
-    assert summary.files[0].note == "1 lines match no pattern"
+    assert summary.files[0].note == "1 line that no pattern matches"
 
 
 def test_a_shutdown_is_no_fault_of_a_drive(warehouse: Warehouse) -> None:
     lines = ["nvme nvme0: Device not ready; aborting shutdown, CSTS=0x5", "nvme nvme1: Device not ready; aborting reset, CSTS=0x1"]
     summary = land(warehouse, logged(*lines))
     assert [(drive, kind) for drive, _, kind in events(warehouse)] == [("web1/nvme1n1", "not_responding")]
-    assert "1 lines match no pattern" in (summary.files[0].note or "") and "CSTS=0x5" in (summary.files[0].note or "")
+    assert "1 line that no pattern matches" in (summary.files[0].note or "") and "CSTS=0x5" in (summary.files[0].note or "")
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_addresses_and_handles_are_learnt_and_a_plug_is_one(warehouse: Warehouse
     assert (file.rows_delivered, file.rows_accepted, file.rows_rejected, file.rows_duplicate) == (6, 4, 1, 1)
     assert warehouse.table("rejected_records")["row"].to_list() == [1]
     # a failure of a dm device is one of a drive below it
-    assert (file.note or "").startswith("3 lines match no pattern") and "USB disconnect" in (file.note or "")
+    assert (file.note or "").startswith("3 lines that no pattern matches") and "USB disconnect" in (file.note or "")
 
 
 def test_sata_and_usb_ports_are_followed_to_the_drive(warehouse: Warehouse) -> None:
@@ -252,7 +252,7 @@ def test_a_programs_line_in_the_kernels_log_is_no_message_of_it(warehouse: Wareh
     lines = [f"2026-01-05T10:00:01,5+00:00 {TIMEOUT}", f"2026-01-05T10:00:02,5+00:00 systemd[1]: web1 kernel: {TIMEOUT}"]
     summary = land(warehouse, "\n".join(lines) + "\n")
     assert (summary.rows_accepted, summary.rows_duplicate) == (1, 0)
-    assert "1 lines match no pattern, such as '2026-01-05T10:00:02,5" in (summary.files[0].note or "")
+    assert "1 line that no pattern matches, such as '2026-01-05T10:00:02,5" in (summary.files[0].note or "")
 
 
 def test_a_log_server_has_the_messages_of_many_hosts(warehouse: Warehouse) -> None:
@@ -267,7 +267,7 @@ def test_a_log_server_has_the_messages_of_many_hosts(warehouse: Warehouse) -> No
     ]
     summary = land(warehouse, "\n".join(lines) + "\n", year="2026", timezone="UTC")
     assert [drive for drive, *_ in warehouse.rows("drive_events", "drive_id occurred_at")] == ["db1/sdb", "db2/sdb", "db3/sdb"]
-    assert summary.rows_rejected == 0 and "4 lines match no pattern, such as '2026-01-05T10:00:00+00:00 db4" in (
+    assert summary.rows_rejected == 0 and "4 lines that no pattern matches, such as '2026-01-05T10:00:00+00:00 db4" in (
         summary.files[0].note or ""
     )
 

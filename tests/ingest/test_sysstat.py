@@ -138,7 +138,7 @@ def test_devices_of_unknown_names_are_named(warehouse: Warehouse) -> None:
     assert summary.files[0].note == "left out 3 devices that are no whole drive: VxDMP3, vg0-root, xvda1"
     assert {drive for drive, *_ in hours(warehouse)} == {"web1/sda", "web1/xvdb"}
     alone = land(warehouse, iostat(*[[of_iostat("ata-ST4000DM004_ZX1"), of_iostat("dm-0")]] * 3))
-    assert "ata-ST4000DM004_ZX1 are no names of the kernel" in (alone.files[0].note or "")
+    assert "left out ata-ST4000DM004_ZX1; print the kernel's names" in (alone.files[0].note or "")
 
 
 def test_an_interval_of_iostat_in_which_the_clock_was_set_has_no_length(warehouse: Warehouse) -> None:

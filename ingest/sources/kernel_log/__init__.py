@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from ingest.contract.errors import IngestError, UnreadableFile
+from ingest.contract.findings import count_of
 from ingest.reading.batches import REJECTION, Batch
 from ingest.reading.clocks import Clock, zone_of
 from ingest.reading.devices import alias_of, drive_of, is_no_drive, is_whole_drive
@@ -112,7 +113,7 @@ def _events(log: _Log, result: FileResult) -> Batch:
         )
     if log.unmatched:
         shown = "; ".join(repr(line[:100]) for line in log.examples)
-        result.notes.append(f"{log.unmatched} lines match no pattern{f', such as {shown}' if shown else ''}")
+        result.notes.append(f"{count_of(log.unmatched, 'line')} that no pattern matches{f', such as {shown}' if shown else ''}")
     rejected = pl.DataFrame(log.rejected, schema=REJECTION, orient="row")
     events = pl.DataFrame(
         log.events,

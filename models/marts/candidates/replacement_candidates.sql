@@ -71,7 +71,7 @@ worded as (
                     || ' with other drives of its RAID group'
                     || case when host is not null then ' or host' when enclosure is not null then ' or enclosure' else '' end
                     || case
-                        when 10 * slow_hours_28d >= 9 * drive_hours_28d
+                        when 10 * slow_hours_28d >= 9 * drive_hours_28d and drive_hours_28d >= 72
                             then ' that were slow with it. In these 28 days it has hardly been well: unless they are of another kind than their peers, check what they share.'
                         else ' that became slow within a day of it: check what they share.'
                     end
