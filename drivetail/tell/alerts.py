@@ -197,7 +197,8 @@ class Alert:
         if self.reason == "whole_group":
             return "No drive stands out: look at its load, a rebuild or scrub, its controller, cables and power"
         if self.reason == "chronic":
-            return "Compare its firmware, model and workload with those of its peers; if it alone differs, plan to replace it"
+            compare = "Compare its firmware, model and workload with those of its peers; if it alone differs, plan to replace it"
+            return f"{compare}. Four weeks of hours say so: where it has been mended since, dismiss the alert"
         if 2 * self.imbalanced_hours >= self.slow_hours:
             return (
                 f"Look at its workload first: in {self.imbalanced_hours} of {counted_noun(self.slow_hours, 'slow hour')} "
