@@ -427,7 +427,7 @@ class Build:
 
     def later_hours(self, days: Mapping[date, datetime]) -> datetime | None:
         """The hour from which on the only day that has changed is computed: where all that is stored of it is of hours before, and no name
-        passed in it between two looks, which stretches of the whole day decide.
+        passed in it between two looks, of which stretches of the whole day may still decide.
         """
         if len(days) != 1 or self.spark or self.dropped:
             return None
@@ -437,9 +437,12 @@ class Build:
             return None
         query = """
             select count(*) > 0 from intermediate.int_names
-            where coalesce(old_drive_id, new_drive_id) is not null and from_utc < ?::date + interval 1 day and to_utc > ?::date
+            where coalesce(old_drive_id, new_drive_id) is not null and from_utc < $day::date + interval 1 day and to_utc > $day::date and (
+                to_utc > $since::timestamp - interval 1 hour
+                or alias in (select drive_id from intermediate.int_drive_days__merged where day_utc = $day and changed_spans > 0)
+            )
         """
-        if self.connection.execute(query, [day, day]).fetchall() == [(True,)]:
+        if self.connection.execute(query, {"day": day, "since": since}).fetchall() == [(True,)]:
             return None
         return since
 
