@@ -22,7 +22,7 @@ SECTOR_BYTES = 512
 
 SOURCES = (
     "prometheus", "api", "diskstats lsblk", "diskstats smartctl", "sadf lsblk", "iostat lsblk", "zfs", "zfs lsblk", "ceph",
-    "prometheus lsblk", "prometheus diskstats lsblk",
+    "prometheus diskstats lsblk",
 )  # fmt: skip
 
 

@@ -57,7 +57,7 @@ parts as (
             order by alerts.slow_hours desc, alerts.subject_id
         ) filter (alerts.reason = 'acute') as members,
         list(distinct drives.host) as hosts,
-        bool_and(drives.is_group_guessed) as is_group_guessed
+        list(distinct drives.is_group_guessed) as guesses
     from alerts
     left join marts.dim_drives as drives on alerts.subject_id = drives.drive_id
     where alerts.part_of is not null
@@ -76,7 +76,7 @@ select
     ) as host,
     drives.device, drives.enclosure, drives.slot,
     coalesce(
-        drives.is_group_guessed, case when alerts.subject_type = 'raid_group' then raid_groups.is_guessed end, parts.is_group_guessed
+        drives.is_group_guessed, case when alerts.subject_type = 'raid_group' then raid_groups.is_guessed end, parts.guesses = [true]
     ) as is_group_guessed,
     case when freshness.is_silent then freshness.last_hour_utc end as silent_since,
     list_sort(coalesce(of_groups.drives, parts.drives, [alerts.subject_id])) as drives,
