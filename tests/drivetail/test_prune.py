@@ -264,7 +264,7 @@ def test_raw_and_the_past_survive_the_store_and_other_models(tmp_path: Path, mon
         "build", "--full-refresh"
     )
     next_release = replace(models_of(), version="of the next release", store_version="of the next release")
-    monkeypatch.setattr("engine.projects.models_of", lambda: next_release)
+    monkeypatch.setattr("engine.projects.models_of", lambda target, *folder: models_of(target, *folder) if folder else next_release)
     # which has a model that this one did not have
     record = site.warehouse.raw / "pruned.json"
     past = json.loads(record.read_text())
