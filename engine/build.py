@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,7 +33,7 @@ from engine.opening import cannot_compute, drop_build_database, open_database, w
 from engine.plan import INVENTORY, MAX_COUNTED_ROWS, batches, day_of, has_landed, landed_days, row_count, write_plan_inputs
 from engine.projects import built_models
 from engine.publish import Publication, current_publication, next_publication_id, publish, publish_custom
-from engine.read import is_each_day_due, published_by, published_custom, published_deliveries
+from engine.read import is_each_day_due, published_by, published_custom, published_deliveries, published_files
 from engine.retention import read_past
 from engine.sources import RawFiles
 from engine.spark import SparkStore
@@ -280,7 +279,7 @@ class Build:
         known = self.connection.execute("select number from state.last_name").fetchall()
         last = max(self.warehouse.publications.glob("*-*.json"), default=None)
         if known and last is not None:
-            files = [os.path.basename(path) for path in json.loads(last.read_text())["store"]]
+            files = [path.name for path in published_files(self.warehouse, last.stem)]
         else:
             files = [file for _, found in day_folders(self.warehouse.store) for file in found]
         names = (file.split(".")[0] for file in files)

@@ -369,14 +369,13 @@ def clean_up(
     for path, successor in zip(paths, [*paths[1:], None], strict=True):
         needs = path.with_suffix(".json")
         replaced_for = time.time() - successor.stat().st_mtime if successor else 0.0
+        record = json.loads(needs.read_text()) if needs.exists() else {}
         if path.stem != current and replaced_for > keep_seconds and not _is_open(path):
-            record = json.loads(needs.read_text()) if needs.exists() else {}
-            # of a warehouse that was copied or moved, the files of the other place are not ours
+            # a copied or moved warehouse has records of its old place, too, and the files there are not ours
             dropped.update(record["store"] if record.get("root") == str(warehouse.root) else ())
             path.unlink()
             needs.unlink(missing_ok=True)
-        elif needs.exists():
-            record = json.loads(needs.read_text())
+        elif record:
             kept.update(record["store"])
             horizons.add(record["pruned_before_utc"])
             shown.update(record.get("raw", ()))

@@ -21,7 +21,7 @@ timed as (
     where spans.source is not null
 ),
 
--- of a day: stretches in which a source did not measure a device, and whether it did so afterwards
+-- stretches of a day in which a source did not measure a device; is_over: it measured the device again after it
 unmeasured as (
     select drive_id, source, day_utc, reached_utc, span_from_utc, span_to_utc > span_from_utc as is_over
     from (
@@ -42,8 +42,8 @@ unmeasured as (
     where span_from_utc > reached_utc
 ),
 
--- A name that passed between two looks did so where its source did not measure, if one such stretch is over and, between the looks, longer than two intervals
--- of most collectors: until the first one the old drive had it, from the last one on the new one. Each is told on the day of its look, as other days are not seen.
+-- A name that passed between two looks did so in a stretch that its source did not measure, if one of them is over and long enough between the looks.
+-- Until the first stretch the old drive had the name, from the last one on the new drive. Each half is told on the day of its look: no other day is seen.
 parted as (
     select
         unmeasured.drive_id, unmeasured.source, unmeasured.day_utc, names.from_utc,
@@ -58,7 +58,7 @@ parted as (
     group by unmeasured.drive_id, unmeasured.source, unmeasured.day_utc, names.from_utc, names.to_utc
     having bool_or(
         unmeasured.is_over
-        and least(unmeasured.span_from_utc, names.to_utc) > greatest(unmeasured.reached_utc, names.from_utc) + interval 10 minute
+        and least(unmeasured.span_from_utc, names.to_utc) > greatest(unmeasured.reached_utc, names.from_utc) + interval {{ var('unmeasured_minutes') }} minute
     )
 ),
 

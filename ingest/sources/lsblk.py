@@ -84,7 +84,7 @@ def _devices(document: Any) -> tuple[datetime, list[Any]]:
 
 
 def _all(devices: list[Any]) -> Iterator[Any]:
-    """The devices of a list, and what it lists below them: with -s drives are below what is made of them, each time once more."""
+    """The devices of a list and all their children, each once: `lsblk -s` lists drives below what is made of them."""
     seen, left = set(), devices[::-1]
     while left:
         device = left.pop()

@@ -1,4 +1,3 @@
-{%- set long_minutes = 10 %}{#- two intervals of most collectors: shorter, a time between two looks holds no stretch without a measurement that says more -#}
 {%- set watching_sources = ['prometheus', 'ceph'] %}{#- say a name's drive when it changes, not at each look: what they said last they still see -#}
 -- Which drive bore a name from when to when, instant by instant; drive_id is null where it may have passed from one drive to another.
 -- Grain: alias, from_utc. Where nobody has looked its drive is unknown, and there is no row: before it was first seen, from a cut on, where the
@@ -139,7 +138,7 @@ select
     count(*) over (partition by alias) = 1 as is_only,
 {%- for side, name in (('lag', 'old'), ('lead', 'new')) %}
     case
-        when is_between_looks and to_hour_utc > from_hour_utc + interval {{ long_minutes }} minute
+        when is_between_looks and to_hour_utc > from_hour_utc + interval {{ var('unmeasured_minutes') }} minute
             then {{ side }}(drive_id) over (partition by alias order by from_hour_utc)
     end as {{ name }}_drive_id{{ ',' if not loop.last }}
 {%- endfor %}
