@@ -22,14 +22,14 @@ SECTOR_BYTES = 512
 
 SOURCES = (
     "prometheus", "api", "diskstats lsblk", "diskstats smartctl", "sadf lsblk", "iostat lsblk", "zfs", "zfs lsblk", "ceph",
-    "prometheus diskstats lsblk",
+    "prometheus diskstats lsblk", "prometheus lsblk",
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Plan:
     """The plan that a world is drawn from. `happenings`: names of HAPPENINGS. `sources`: those that look at it, one of SOURCES.
-    `overlap`: the second delivery holds the first one's readings too.
+    `overlap`: a later delivery holds the readings of those before, too.
     """
 
     seed: int
@@ -39,6 +39,7 @@ class Plan:
     happenings: tuple[str, ...]
     sources: str
     overlap: bool = False
+    deliveries: int = 2
 
     def draw(self, what: str) -> random.Random:
         """A generator of its own for each thing, so that one thing less leaves the others as they are."""
@@ -139,7 +140,8 @@ class World:
         draw = plan.draw("world")
         self.start = DAY + draw.randrange(2, 18) * HOUR + draw.randrange(1, HOUR)
         self.end = self.start + plan.hours * HOUR
-        self.split = self.instant(plan.draw("split"))
+        split = plan.draw("split")
+        self.splits = sorted(self.instant(split) for _ in range(plan.deliveries - 1))
         self.hosts = [Host(n, f"w{number:03}h{n}", [(0, {"instance": f"w{number:03}h{n}:9100", "job": "node"})]) for n in range(plan.hosts)]
         self.bearings: list[Bearing] = []
         milliseconds = draw.sample(range(2, 90), 40)
@@ -457,8 +459,8 @@ Samples = dict[tuple[tuple[str, str], ...], list[tuple[float, float]]]
 
 
 def parts(world: World) -> list[tuple[int, int]]:
-    """The two stretches of time that are delivered apart; the first reading of the second is the last one of the first."""
-    return [(0, world.split), (0 if world.plan.overlap else world.split, 2**40)]
+    """The stretches of time that are delivered apart; the first reading of each is the last one of that before it."""
+    return [(0 if world.plan.overlap else begin, end) for begin, end in pairwise([0, *world.splits, 2**40])]
 
 
 def _within(readings: list[Reading], begin: int, end: int) -> list[Reading]:
@@ -468,7 +470,7 @@ def _within(readings: list[Reading], begin: int, end: int) -> list[Reading]:
 
 
 def render(world: World) -> list[tuple[int, str, Files]]:
-    """Deliveries: which of the two stretches, the source, and its files by path. What a server is asked is in `prometheus_samples`."""
+    """Deliveries: which of the stretches, the source, and its files by path. What a server is asked is in `prometheus_samples`."""
     found = []
     sources = [*world.plan.sources.split(), *(["mdadm"] if any(host.arrays for host in world.hosts) else [])]
     for part, (begin, end) in enumerate(parts(world)):

@@ -92,37 +92,40 @@ def landed_groups(hosts: pl.Series, landing: Landing) -> pl.DataFrame:
     return pl.concat(found)
 
 
-def last_sightings(news: pl.DataFrame, landing: Landing) -> pl.DataFrame:
-    """Records of drive_aliases (columns of `news`, new records): where a device has another drive since an earlier call, that it had the
-    one before when the last of its drive-hours that has landed ended. `row_no` is that of the new record, below 0.
+def last_sightings(news: pl.DataFrame, hours: pl.DataFrame, landing: Landing) -> pl.DataFrame:
+    """Records of drive_aliases (columns of `news`, new records): where a device has another drive in the next call, that it had the one
+    before until the last of its drive-hours between the two ended. `row_no` is below 0: of the new record, or of that drive-hour.
 
-    Only new facts are kept, so nothing else says until when the drive was there.
+    Only new facts are kept, so nothing else says until when the drive was there. Either call may land first: `hours` are this call's
+    drive-hours (drive_id: HOST/DEVICE), and may have ended before another drive that has landed.
     """
-    begun = news.filter(pl.col("alias") == pl.col("seen_as")).sort("valid_from").unique("alias", keep="first", maintain_order=True)
     nothing = news.clear()
     paths = [path for path in table_files(landing.staged.folders, "drive_aliases") if source_of(path) == landing.source]
-    if not begun.height or not paths:
+    if not paths or not hours.height:
         return nothing
-    stored = pl.scan_parquet(paths, glob=False).filter(pl.col("alias").is_in(begun["alias"].implode()), pl.col("drive_id").is_not_null())
-    met = begun.join(stored.select("alias", "drive_id", "valid_from", "valid_to").collect(), on="alias", suffix="_stored")
-    last = met.filter(pl.col("valid_from_stored") < pl.col("valid_from")).sort("valid_from_stored").unique("alias", keep="last")
-    last = last.filter(pl.col("valid_to_stored").is_null(), pl.col("drive_id") != pl.col("drive_id_stored"))
-    if not last.height:
-        return nothing
-    hours = [pl.DataFrame(schema={"alias": pl.String(), "collected_at": pl.Datetime("us")})]
-    first, until = last.select(pl.col("valid_from_stored").min(), pl.col("valid_from").max()).row(0)
-    for path in stored_files(landing.staged, "drive_hours", first, until):
-        scan = pl.scan_parquet(path, glob=False).filter(pl.col("drive_id").is_in(last["alias"].implode()))
-        hours.append(scan.select(pl.col("drive_id").alias("alias"), "collected_at").collect())
-    ended = pl.concat(hours).join(last.select("alias", "valid_from", "valid_from_stored"), on="alias")
-    ended = ended.filter(pl.col("collected_at") < pl.col("valid_from"), pl.col("collected_at") > pl.col("valid_from_stored"))
-    seen = last.join(ended.group_by("alias").agg(pl.col("collected_at").max().alias("seen_at")), on="alias")
-    return seen.with_columns(
-        pl.col("drive_id_stored").alias("drive_id"),
-        pl.col("seen_at").alias("valid_from"),
-        pl.lit(None, pl.Datetime("us")).alias("valid_to"),
-        -pl.col("row_no"),
-    ).select(news.columns)
+    hours = hours.select(pl.col("drive_id").alias("alias"), "collected_at", "file_no", "row_no")
+    facts = ("alias", "drive_id", "valid_from", "valid_to")
+    stated = pl.scan_parquet(paths, glob=False).filter(pl.col("drive_id").is_not_null()).select(facts)
+    new = news.filter(pl.col("alias") == pl.col("seen_as"), pl.col("drive_id").is_not_null())
+    is_later = pl.col("alias").is_in(hours["alias"].unique().implode()) & (pl.col("valid_from") > hours["collected_at"].min())
+    devices = pl.concat([new["alias"], stated.filter(is_later).select("alias").collect()["alias"]]).unique()
+    stored = stated.filter(pl.col("alias").is_in(devices.implode())).collect()
+    said = pl.concat([stored, new.select(*facts, "file_no", "row_no")], how="diagonal").sort("alias", "valid_from")
+    after = said.select(pl.all().shift(-1).over("alias").name.suffix("_next"))
+    passed = pl.concat([said, after], how="horizontal").filter(pl.col("valid_to").is_null(), pl.col("drive_id") != pl.col("drive_id_next"))
+    is_new = pl.col("file_no_next").is_not_null()
+    before = passed.filter(is_new, pl.col("file_no").is_null())
+    ended = [hours.join(passed.filter(~is_new).drop("file_no", "row_no"), on="alias")]
+    if before.height:
+        first, until = before.select(pl.col("valid_from").min(), pl.col("valid_from_next").max()).row(0)
+        before = before.with_columns(file_no="file_no_next", row_no="row_no_next")
+        for path in stored_files(landing.staged, "drive_hours", first, until):
+            landed = pl.scan_parquet(path, glob=False).select(pl.col("drive_id").alias("alias"), "collected_at")
+            ended.append(landed.filter(pl.col("alias").is_in(before["alias"].implode())).collect().join(before, on="alias"))
+    last = pl.concat(ended, how="diagonal").filter(pl.col("collected_at").is_between("valid_from", "valid_from_next", closed="none"))
+    last = last.sort("collected_at").unique(["alias", "valid_from"], keep="last", maintain_order=True)
+    last = last.select("alias", "drive_id", "file_no", valid_from="collected_at", row_no=-pl.col("row_no"))
+    return pl.concat([nothing, last], how="diagonal")
 
 
 def stored_rows(record_kind: str, landing: Landing, rows: pl.DataFrame, columns: list[str]) -> pl.DataFrame:

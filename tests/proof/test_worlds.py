@@ -58,6 +58,7 @@ PLANS = st.builds(
     happenings=st.lists(st.sampled_from(HAPPENINGS), unique=True, max_size=6).map(tuple),
     sources=st.sampled_from(SOURCES),
     overlap=st.booleans(),
+    deliveries=st.integers(2, 3),
 )
 
 
@@ -487,7 +488,7 @@ def deliver(worlds: list[World], folder: Path) -> list[tuple[str, Any]]:
                 path.write_text(text)
     if any(world.plan.sources == "api" for world in worlds):
         day = datetime.fromtimestamp(DAY, UTC).replace(tzinfo=None)
-        found |= {(part, "api"): (day + timedelta(hours=12 * part), day + timedelta(hours=12 * (part + 1))) for part in (0, 1)}
+        found |= {(part, "api"): (day + timedelta(hours=8 * part), day + timedelta(hours=8 * (part + 1))) for part in range(3)}
     return [(source, found[part, source]) for part, source in sorted(found)]
 
 
@@ -570,6 +571,9 @@ ONCE_BROKEN = [
     Plan(seed=3878, hosts=2, drives=8, hours=3, happenings=("move", "clusters", "swap", "reseat", "dock"), sources="zfs lsblk"),
     Plan(seed=17, hosts=2, drives=5, hours=4, happenings=("boot",), sources="zfs lsblk"),  # between two deliveries
     Plan(seed=64, hosts=1, drives=6, hours=3, happenings=("second boot",), sources="iostat lsblk"),  # looked at, then first measured
+    Plan(seed=1319, hosts=3, drives=5, hours=3, happenings=("machines", "gap"), sources="prometheus lsblk"),  # said again, by order
+    Plan(seed=17, hosts=2, drives=5, hours=4, happenings=("boot",), sources="prometheus lsblk"),  # the later delivery landed first
+    Plan(seed=21053, hosts=3, drives=8, hours=5, happenings=("arrays", "move", "second boot"), sources="prometheus"),
 ]
 
 
@@ -645,7 +649,7 @@ HAPPENED = {
 PLANTED = [Plan(seed, 2, 4, 4, happenings, sources) for sources, several in HAPPENED.items() for happenings in several for seed in range(3)]
 # machines whose invented serial comes with a world wide name, which only counters that differ disprove
 PLANTED += [Plan(12, 2, 4, 4, ("machines",), sources) for sources in ("diskstats lsblk", "prometheus")]
-PLANTED += ONCE_BROKEN[-2:]  # names that passed where nobody measured
+PLANTED += ONCE_BROKEN[4:6]  # names that passed where nobody measured
 
 
 @pytest.mark.soak

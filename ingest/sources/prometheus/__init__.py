@@ -322,7 +322,8 @@ def _stage(readings: pl.DataFrame, landing: Landing) -> pl.DataFrame:
     # another drive under a name is described, though in the same words as the one before
     described = drives.join(names, on=["seen_as", "valid_from"], how="semi")
     drives = pl.concat([unknown_rows(drives, "drives", landing), described]).unique(maintain_order=True)
-    for record_kind, news in (("drives", drives), ("drive_aliases", pl.concat([names, last_sightings(names, landing)]))):
+    names = pl.concat([names, last_sightings(names, rolled.drive_hours, landing)])
+    for record_kind, news in (("drives", drives), ("drive_aliases", names)):
         # what held at the last reading before this span is said again, and now perhaps how long it did
         landing.withdraw(record_kind, news)
         landing.accept(record_kind, news, None)

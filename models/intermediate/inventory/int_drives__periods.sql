@@ -42,7 +42,14 @@ live as (
                     partition by source, raid_group_id, is_snapshot order by from_hour_utc
                     range between interval 1 hour following and unbounded following
                 )
-        end as next_look_hour_utc
+        end as next_look_hour_utc,
+        case
+            when is_snapshot
+                then min(from_hour_utc) over (
+                    partition by source, raid_group_id, is_snapshot order by valid_from
+                    range between interval 1 microsecond following and unbounded following
+                )
+        end as until_look_hour_utc
     from timed
 ),
 
@@ -74,7 +81,11 @@ borne as (
         coalesce(bearers.drive_id, live.drive_id) as bearer,
         case when bearers.is_seen and live.source in ('{{ watching_sources | join("', '") }}') then bearers.from_utc else live.valid_from end as news_utc,
         greatest(live.from_hour_utc, bearers.from_hour_utc) as borne_from_hour_utc,
-        least(live.to_hour_utc, live.next_look_hour_utc, bearers.to_hour_utc) as borne_to_hour_utc,
+        least(
+            live.to_hour_utc, bearers.to_hour_utc,
+            -- a drive that has the name since that look: the next one, also of the same hour, says whether it is in the RAID group
+            case when bearers.is_seen and bearers.from_utc > live.valid_from then live.until_look_hour_utc else live.next_look_hour_utc end
+        ) as borne_to_hour_utc,
         -- a look describes the drive that it found, not the next one under its name
         coalesce(
             live.valid_from is null
@@ -126,7 +137,7 @@ named as (
             when source in ('{{ powered_age_sources | join("', '") }}') then min(deployed_on) over (partition by bearer, source)
             when is_described then deployed_on
         end as deployed_on,
-        source, valid_from, valid_to, collected_at, news_utc, is_found,
+        source, drive_id as alias, valid_from, valid_to, collected_at, news_utc, is_found,
         source is not null and is_group_guessed as is_group_guessed,
         coalesce(source = 'mapping' and raid_group_id is not null, false) as is_mapped,
         source is null as is_named_by_array,
@@ -153,8 +164,7 @@ ranked as (
                 case when raid_group_id is null then 1 else 0 end asc,
                 {% endif %}{{ source_rank(aspect, 'source') }} asc, source asc nulls first,
                 {% if aspect == 'membership' %}case when is_found then 0 else 1 end asc,{% endif %}
-                news_utc desc nulls last,
-                valid_from desc nulls last, collected_at desc nulls last,
+                news_utc desc nulls last, alias asc, valid_from desc nulls last, collected_at desc nulls last,
                 raid_group_id asc, slot asc nulls last
         ) as {{ aspect }}_place{{ ',' if not loop.last }}
 {%- endfor %}
