@@ -6,11 +6,8 @@ with said as (
         row_number() over (
             partition by records.drive_id
             order by
-                {{ source_rank('description', 'records.source') }} asc,
-                records.source asc,
-                records.valid_from desc nulls last,
-                records.collected_at desc nulls last,
-                records.model asc nulls last
+                {{ source_rank('description', 'records.source') }} asc, records.source asc,
+                records.valid_from desc nulls last, records.collected_at desc nulls last, records.model asc nulls last
         ) as place
     from {{ ref('stg_raw__drives') }} as records
     where records.source is not null

@@ -32,25 +32,21 @@ timed as (
     from held
 ),
 
--- a source that lists a RAID group whole: what it said holds until it looked again
+-- a source that lists a RAID group whole: what it said holds until it looked again, and of the drives that it found for that hour
 live as (
-    select
-        *,
-        case
-            when is_snapshot
-                then min(from_hour_utc) over (
-                    partition by source, raid_group_id, is_snapshot order by from_hour_utc
-                    range between interval 1 hour following and unbounded following
-                )
-        end as next_look_hour_utc,
-        case
-            when is_snapshot
-                then min(from_hour_utc) over (
-                    partition by source, raid_group_id, is_snapshot order by valid_from
+    select *, greatest(until_hour_utc, from_hour_utc + interval 1 hour) as found_until_hour_utc
+    from (
+        select
+            *,
+            coalesce(
+                min(case when is_snapshot then from_hour_utc end) over (
+                    partition by source, raid_group_id, is_snapshot order by coalesce(valid_from, timestamp '{{ var("beginning_of_time") }}')
                     range between interval 1 microsecond following and unbounded following
-                )
-        end as until_look_hour_utc
-    from timed
+                ),
+                timestamp '{{ var("end_of_time") }}'
+            ) as until_hour_utc
+        from timed
+    ) as looks
 ),
 
 -- by whole hours: who bore a name, and the name itself where its drive is unknown, before each period of it and after the last
@@ -81,19 +77,16 @@ borne as (
         coalesce(bearers.drive_id, live.drive_id) as bearer,
         case when bearers.is_seen and live.source in ('{{ watching_sources | join("', '") }}') then bearers.from_utc else live.valid_from end as news_utc,
         greatest(live.from_hour_utc, bearers.from_hour_utc) as borne_from_hour_utc,
+        -- whether a drive that has the name since that look is in the RAID group says the next one
         least(
             live.to_hour_utc, bearers.to_hour_utc,
-            -- a drive that has the name since that look: the next one, also of the same hour, says whether it is in the RAID group
-            case when bearers.is_seen and bearers.from_utc > live.valid_from then live.until_look_hour_utc else live.next_look_hour_utc end
+            case when bearers.is_seen and bearers.from_utc > live.valid_from then live.until_hour_utc else live.found_until_hour_utc end
         ) as borne_to_hour_utc,
         -- a look describes the drive that it found, not the next one under its name
-        coalesce(
-            live.valid_from is null
-            or not bearers.is_seen
-            or bearers.from_utc = min(case when bearers.is_seen then bearers.from_utc end) over (
-                partition by live.source, live.drive_id, live.host, live.valid_from
-            ),
-            true
+        live.valid_from is null
+        or not coalesce(bearers.is_seen, false)
+        or bearers.from_utc = min(case when bearers.is_seen then bearers.from_utc end) over (
+            partition by live.source, live.drive_id, live.host, live.valid_from
         ) as is_described,
         live.is_snapshot and bearers.is_seen and live.valid_from >= bearers.from_utc and live.valid_from < bearers.to_utc as is_found
     from live
@@ -101,7 +94,7 @@ borne as (
         on live.source is not null
         and live.drive_id = bearers.alias
         and bearers.from_hour_utc < bearers.to_hour_utc
-        and bearers.from_hour_utc < least(live.to_hour_utc, live.next_look_hour_utc)
+        and bearers.from_hour_utc < least(live.to_hour_utc, live.found_until_hour_utc)
         and bearers.to_hour_utc > live.from_hour_utc
         -- a drive that bore the name earlier in that hour is another one
         and (not bearers.is_seen or live.valid_from is null or bearers.to_utc > live.valid_from)
@@ -111,7 +104,7 @@ borne as (
     select
         live.*, bearers.drive_id as bearer, live.valid_from as news_utc,
         greatest(live.from_hour_utc, bearers.from_hour_utc) as borne_from_hour_utc,
-        least(live.to_hour_utc, live.next_look_hour_utc, bearers.to_hour_utc) as borne_to_hour_utc,
+        least(live.to_hour_utc, live.found_until_hour_utc, bearers.to_hour_utc) as borne_to_hour_utc,
         true as is_described, true as is_found
     from live
     inner join bearers as found on live.drive_id = found.alias and live.valid_from >= found.from_utc and live.valid_from < found.to_utc
@@ -120,7 +113,7 @@ borne as (
         and found.alias <> bearers.alias
         and substr(bearers.alias, 1, length(live.host) + 1) = concat(live.host, '/')
         and bearers.to_utc > live.valid_from
-        and bearers.from_hour_utc < least(live.to_hour_utc, live.next_look_hour_utc)
+        and bearers.from_hour_utc < least(live.to_hour_utc, live.found_until_hour_utc)
     where live.is_snapshot and found.is_seen and bearers.is_seen
 ),
 
@@ -251,9 +244,7 @@ votes as (
             partition by raid_group_id
             order by
                 case when not is_guessed and (peer_kind = 'unknown' or data_drive_count = 0) then 1 else 0 end asc,
-                first_hour_utc asc nulls last,
-                first_drive_count desc,
-                peer_kind asc
+                first_hour_utc asc nulls last, first_drive_count desc, peer_kind asc
         ) as kind_rank,
         count(case when data_drive_count > 0 and (is_guessed or peer_kind <> 'unknown') then 1 end) over (partition by raid_group_id) > 1 as is_mixed
     from counted

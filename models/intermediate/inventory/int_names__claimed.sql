@@ -50,9 +50,7 @@ select
     source, alias,
     named_drive_id as drive_id,
     valid_from, valid_until, collected_at, host,
-    host <> '' as is_device,
-    is_controller,
-    false as is_derived
+    host <> '' as is_device, is_controller, false as is_derived
 from named
 union all
 select
@@ -60,9 +58,7 @@ select
     alias || 'n1' as alias,
     named_drive_id as drive_id,
     valid_from, valid_until, collected_at, host,
-    true as is_device,
-    false as is_controller,
-    true as is_derived
+    true as is_device, false as is_controller, true as is_derived
 from named
 where is_controller and alias || 'n1' not in (select alias from stated) and drive_id not in (select drive_id from stated)
 union all
@@ -71,12 +67,7 @@ select distinct
     source,
     drive_id as alias,
     named_drive_id as drive_id,
-    cast(null as timestamp) as valid_from,
-    cast(null as timestamp) as valid_until,
-    cast(null as timestamp) as collected_at,
-    '' as host,
-    false as is_device,
-    false as is_controller,
-    true as is_derived
+    cast(null as timestamp) as valid_from, cast(null as timestamp) as valid_until, cast(null as timestamp) as collected_at, '' as host,
+    false as is_device, false as is_controller, true as is_derived
 from named
 where is_wide

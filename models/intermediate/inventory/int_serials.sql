@@ -83,17 +83,13 @@ several as (
         bool_or(is_mapping) as is_mapped,
         coalesce(bool_or(is_other_name), false) as is_of_several_names,
         drive_id in (select drive_id from described) as is_described_differently,
+        count(distinct wide_name) = 1 and drive_id not in (select drive_id from described) as has_one_name,
         drive_id in (select drive_id from hosts where is_met) as is_of_several_hosts,
         drive_id in (select drive_id from at_once where is_at_once) as is_of_devices_at_once,
         count(distinct naming_host) = count(distinct host) as is_named_by_all_hosts
     from wide
     group by drive_id
     having count(distinct device) > 1 or count(distinct host) > 1
-),
-
-judged as (
-    select *, wide_name_count = 1 and not is_described_differently as has_one_name
-    from several
 )
 
 select
@@ -108,4 +104,4 @@ select
     is_mapped or has_one_name as is_one_drive,
     -- devices of several hosts that measured it at once are one measurement, taken twice, where their counters agree over the day
     has_one_name and is_named_by_all_hosts as is_one_drive_of_hosts
-from judged
+from several

@@ -4,11 +4,10 @@
 with drive_hours as (
     select
         *,
-        case when is_data_drive and is_covered then latency_us end as peer_latency_us,
-        case when is_data_drive and is_covered then io_count end as peer_io_count,
-        case when is_data_drive and is_covered then {{ io_size() }} end as peer_io_size_bytes,
-        case when is_data_drive and is_covered then read_latency_us end as peer_read_latency_us,
-        case when is_data_drive and is_covered then write_latency_us end as peer_write_latency_us
+{%- for measure in ('latency_us', 'io_count', 'read_latency_us', 'write_latency_us') %}
+        case when is_data_drive and is_covered then {{ measure }} end as peer_{{ measure }},
+{%- endfor %}
+        case when is_data_drive and is_covered then {{ io_size() }} end as peer_io_size_bytes
     from {{ ref('int_drive_hours__measured') }}
 ),
 
@@ -109,12 +108,9 @@ select
     )
     or coalesce(previous.is_valid and previous.max_latency_us / previous.median_latency_us >= raid_hours.mild_at, false) as is_notable,
     raid_hours.raid_io_count, raid_hours.median_io_count, raid_hours.median_io_size_bytes,
-    case
-        when raid_hours.read_latency_count >= {{ var('min_reporting_drives') }} then raid_hours.median_read_latency_us
-    end as median_read_latency_us,
-    case
-        when raid_hours.write_latency_count >= {{ var('min_reporting_drives') }} then raid_hours.median_write_latency_us
-    end as median_write_latency_us,
+{%- for side in ('read', 'write') %}
+    case when raid_hours.{{ side }}_latency_count >= {{ var('min_reporting_drives') }} then raid_hours.median_{{ side }}_latency_us end as median_{{ side }}_latency_us,
+{%- endfor %}
     coalesce(previous.is_valid, false) as previous_is_valid,
     previous.median_latency_us as previous_median_latency_us,
     previous.max_latency_us as previous_max_latency_us,
