@@ -9,13 +9,18 @@ spans as (
         {{ host_of('drive_id') }} || regexp_extract(drive_id, '(/.*)$', 1) as device,
         cast(date_trunc('day', hour_utc) as timestamp) as day_utc,
         coalesce(from_utc, hour_utc) as span_from_utc,
-        coalesce(to_utc, hour_utc + interval 1 hour) as span_to_utc
+        coalesce(to_utc, hour_utc + interval 1 hour) as span_to_utc,
+        -- the last reading, where the next one may be of the next delivery: what was measured is of the time before it
+        case
+            when to_utc is null and collected_at > coalesce(from_utc, hour_utc) and collected_at < hour_utc + interval 1 hour then collected_at
+            else coalesce(to_utc, hour_utc + interval 1 hour)
+        end as read_until_utc
     from {{ relation }}
 ),
 
 -- few names ever pass from one drive to another
 timed as (
-    select distinct spans.drive_id, spans.source, spans.day_utc, spans.span_from_utc, spans.span_to_utc
+    select distinct spans.drive_id, spans.source, spans.day_utc, spans.span_from_utc, spans.span_to_utc, spans.read_until_utc
     from spans
     inner join (select distinct alias from {{ ref('int_names') }} where is_only is not true) as names on spans.drive_id = names.alias
     where spans.source is not null
@@ -34,7 +39,7 @@ unmeasured as (
                 day_utc
             ) as reached_utc
         from (
-            select * from timed
+            select drive_id, source, day_utc, span_from_utc, span_to_utc from timed
             union all
             select distinct drive_id, source, day_utc, day_utc + interval 1 day as span_from_utc, day_utc + interval 1 day as span_to_utc from timed
         ) as ends
@@ -64,7 +69,7 @@ parted as (
 
 passing as (
     select
-        drive_id, source, span_from_utc, span_to_utc,
+        drive_id, source, span_from_utc, span_to_utc, read_until_utc,
         min(serial) as serial,
         count(distinct serial) = 1 and count(serial) = count(*) as is_known
     from (
@@ -72,13 +77,13 @@ passing as (
             timed.*,
             case
                 when names.drive_id is not null then names.drive_id
-                when timed.span_to_utc <= parted.old_until_utc then names.old_drive_id
+                when timed.read_until_utc <= parted.old_until_utc then names.old_drive_id
                 when timed.span_from_utc >= parted.new_since_utc then names.new_drive_id
             end as serial
         from timed
         inner join {{ ref('int_names') }} as names
             on timed.drive_id = names.alias
-            and names.from_utc < timed.span_to_utc
+            and names.from_utc < timed.read_until_utc
             and names.to_utc > timed.span_from_utc
         left join parted
             on timed.drive_id = parted.drive_id
@@ -86,7 +91,7 @@ passing as (
             and timed.day_utc = parted.day_utc
             and names.from_utc = parted.from_utc
     ) as borne
-    group by drive_id, source, span_from_utc, span_to_utc
+    group by drive_id, source, span_from_utc, span_to_utc, read_until_utc
 ),
 
 seen as (
@@ -94,12 +99,12 @@ seen as (
         spans.*,
         case when coalesce(passing.is_known, true) then coalesce(names.drive_id, passing.serial, spans.drive_id) end as serial
     from spans
-    left join passing using (drive_id, source, span_from_utc, span_to_utc)
+    left join passing using (drive_id, source, span_from_utc, span_to_utc, read_until_utc)
     left join {{ ref('int_names') }} as names
         on spans.source is not null
         and spans.drive_id = names.alias
         and names.is_only
-        and names.from_utc < spans.span_to_utc
+        and names.from_utc < spans.read_until_utc
         and names.to_utc > spans.span_from_utc
 )
 {%- endmacro %}

@@ -573,6 +573,7 @@ ONCE_BROKEN = [
     Plan(seed=64, hosts=1, drives=6, hours=3, happenings=("second boot",), sources="iostat lsblk"),  # looked at, then first measured
     Plan(seed=1319, hosts=3, drives=5, hours=3, happenings=("machines", "gap"), sources="prometheus lsblk"),  # said again, by order
     Plan(seed=17, hosts=2, drives=5, hours=4, happenings=("boot",), sources="prometheus lsblk"),  # the later delivery landed first
+    Plan(seed=34, hosts=3, drives=3, hours=3, happenings=("gap", "second boot"), sources="diskstats smartctl", deliveries=3),  # at a seam
     Plan(seed=21053, hosts=3, drives=8, hours=5, happenings=("arrays", "move", "second boot"), sources="prometheus"),
 ]
 

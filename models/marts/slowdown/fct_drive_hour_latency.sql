@@ -2,7 +2,7 @@
 {%- set percentiles = {'p50': 0.5, 'p99': 0.99, 'p999': 0.999} %}
 -- Percentiles of the latencies of a drive-hour, each compared with those of its RAID group as the mean is; of hours whose histogram was delivered. Data
 -- drives in a RAID group wide enough to have peers. Grain: drive_id, hour_utc.
-with {{ named_spans(ref('stg_raw__drive_latencies') ~ ' as delivered') }},
+with {{ named_spans("(select *, cast(null as timestamp) as collected_at from " ~ ref('stg_raw__drive_latencies') ~ ") as delivered") }},
 
 named as (
     select
