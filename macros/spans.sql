@@ -1,4 +1,4 @@
-{#- CTEs that name what hosts measured over spans (`from_utc` to `to_utc`; where a span is not given, it is its hour): `seen`, with `serial`, the drive
+{#- CTEs that name what hosts measured over spans (`from_utc` to `to_utc`; where a span is not given, it is its hour): `seen_spans`, with `serial`, the drive
     that bore its name over its span: the name itself where it is unknown, null where it may have passed from one drive to another meanwhile.
     One drive bore its name throughout where one is known to have borne it, and no other, and at no time of it may the name have passed. -#}
 {% macro named_spans(relation) -%}
@@ -19,7 +19,7 @@ spans as (
 ),
 
 -- few names ever pass from one drive to another
-timed as (
+timed_spans as (
     select distinct spans.drive_id, spans.source, spans.day_utc, spans.span_from_utc, spans.span_to_utc, spans.read_until_utc
     from spans
     inner join (select distinct alias from {{ ref('int_names') }} where is_only is not true) as names on spans.drive_id = names.alias
@@ -27,7 +27,7 @@ timed as (
 ),
 
 -- stretches of a day in which a source did not measure a device; is_over: it measured the device again after it
-unmeasured as (
+unmeasured_stretches as (
     select drive_id, source, day_utc, reached_utc, span_from_utc, span_to_utc > span_from_utc as is_over
     from (
         select
@@ -39,67 +39,67 @@ unmeasured as (
                 day_utc
             ) as reached_utc
         from (
-            select drive_id, source, day_utc, span_from_utc, span_to_utc from timed
+            select drive_id, source, day_utc, span_from_utc, span_to_utc from timed_spans
             union all
-            select distinct drive_id, source, day_utc, day_utc + interval 1 day as span_from_utc, day_utc + interval 1 day as span_to_utc from timed
+            select distinct drive_id, source, day_utc, day_utc + interval 1 day as span_from_utc, day_utc + interval 1 day as span_to_utc from timed_spans
         ) as ends
     ) as steps
     where span_from_utc > reached_utc
 ),
 
 -- A name that passed between two looks did so in a stretch that its source did not measure, if one of them is over and long enough between the looks.
--- Until the first stretch the old drive had the name, from the last one on the new drive. Each half is told on the day of its look: no other day is seen.
-parted as (
+-- Until the first stretch the old drive had the name, from the last one on the new drive. Each half is told on the day of its look: no other day is seen_spans.
+parted_names as (
     select
-        unmeasured.drive_id, unmeasured.source, unmeasured.day_utc, names.from_utc,
-        case when names.from_utc >= unmeasured.day_utc then min(unmeasured.reached_utc) end as old_until_utc,
-        case when names.to_utc <= unmeasured.day_utc + interval 1 day then max(unmeasured.span_from_utc) end as new_since_utc
-    from unmeasured
+        unmeasured_stretches.drive_id, unmeasured_stretches.source, unmeasured_stretches.day_utc, names.from_utc,
+        case when names.from_utc >= unmeasured_stretches.day_utc then min(unmeasured_stretches.reached_utc) end as old_until_utc,
+        case when names.to_utc <= unmeasured_stretches.day_utc + interval 1 day then max(unmeasured_stretches.span_from_utc) end as new_since_utc
+    from unmeasured_stretches
     inner join {{ ref('int_names') }} as names
-        on unmeasured.drive_id = names.alias
+        on unmeasured_stretches.drive_id = names.alias
         and coalesce(names.old_drive_id, names.new_drive_id) is not null
-        and names.from_utc < unmeasured.span_from_utc
-        and names.to_utc > unmeasured.reached_utc
-    group by unmeasured.drive_id, unmeasured.source, unmeasured.day_utc, names.from_utc, names.to_utc
+        and names.from_utc < unmeasured_stretches.span_from_utc
+        and names.to_utc > unmeasured_stretches.reached_utc
+    group by unmeasured_stretches.drive_id, unmeasured_stretches.source, unmeasured_stretches.day_utc, names.from_utc, names.to_utc
     having bool_or(
-        unmeasured.is_over
-        and least(unmeasured.span_from_utc, names.to_utc) > greatest(unmeasured.reached_utc, names.from_utc) + interval {{ var('unmeasured_minutes') }} minute
+        unmeasured_stretches.is_over
+        and least(unmeasured_stretches.span_from_utc, names.to_utc) > greatest(unmeasured_stretches.reached_utc, names.from_utc) + interval {{ var('unmeasured_minutes') }} minute
     )
 ),
 
-passing as (
+passing_spans as (
     select
         drive_id, source, span_from_utc, span_to_utc, read_until_utc,
         min(serial) as serial,
         count(distinct serial) = 1 and count(serial) = count(*) as is_known
     from (
         select
-            timed.*,
+            timed_spans.*,
             case
                 when names.drive_id is not null then names.drive_id
-                when timed.read_until_utc <= parted.old_until_utc then names.old_drive_id
-                when timed.span_from_utc >= parted.new_since_utc then names.new_drive_id
+                when timed_spans.read_until_utc <= parted_names.old_until_utc then names.old_drive_id
+                when timed_spans.span_from_utc >= parted_names.new_since_utc then names.new_drive_id
             end as serial
-        from timed
+        from timed_spans
         inner join {{ ref('int_names') }} as names
-            on timed.drive_id = names.alias
-            and names.from_utc < timed.read_until_utc
-            and names.to_utc > timed.span_from_utc
-        left join parted
-            on timed.drive_id = parted.drive_id
-            and timed.source = parted.source
-            and timed.day_utc = parted.day_utc
-            and names.from_utc = parted.from_utc
+            on timed_spans.drive_id = names.alias
+            and names.from_utc < timed_spans.read_until_utc
+            and names.to_utc > timed_spans.span_from_utc
+        left join parted_names
+            on timed_spans.drive_id = parted_names.drive_id
+            and timed_spans.source = parted_names.source
+            and timed_spans.day_utc = parted_names.day_utc
+            and names.from_utc = parted_names.from_utc
     ) as borne
     group by drive_id, source, span_from_utc, span_to_utc, read_until_utc
 ),
 
-seen as (
+seen_spans as (
     select
         spans.*,
-        case when coalesce(passing.is_known, true) then coalesce(names.drive_id, passing.serial, spans.drive_id) end as serial
+        case when coalesce(passing_spans.is_known, true) then coalesce(names.drive_id, passing_spans.serial, spans.drive_id) end as serial
     from spans
-    left join passing using (drive_id, source, span_from_utc, span_to_utc, read_until_utc)
+    left join passing_spans using (drive_id, source, span_from_utc, span_to_utc, read_until_utc)
     left join {{ ref('int_names') }} as names
         on spans.source is not null
         and spans.drive_id = names.alias
@@ -120,29 +120,29 @@ seen as (
 {%- set observed = 'cast(round(coalesce(coverage, 1.0) * 1e9) as bigint)' %}
 {%- set said = ['coverage', 'min_coverage', 'collected_at', 'source'] %}
 {%- set described = ['raid_group_id', 'declared_kind', 'is_group_guessed'] if has_group else [] %}
-{%- set span_hours = hours_between('seen.span_from_utc', 'seen.span_to_utc') %}
-{%- set covered_hours = 'least(' ~ span_hours ~ ', coalesce(seen.coverage, 1.0)' ~ ('' if 'hour_utc' in at else ' * ' ~ span_hours) ~ ')' %}
+{%- set span_hours = hours_between('seen_spans.span_from_utc', 'seen_spans.span_to_utc') %}
+{%- set covered_hours = 'least(' ~ span_hours ~ ', coalesce(seen_spans.coverage, 1.0)' ~ ('' if 'hour_utc' in at else ' * ' ~ span_hours) ~ ')' %}
 {%- set at = at | join(', ') %}
 {%- set common_hours = hours_between('greatest(one.span_from_utc, other.span_from_utc)', 'least(one.span_to_utc, other.span_to_utc)') %}
 {%- set all_hours = hours_between('least(one.span_from_utc, other.span_from_utc)', 'greatest(one.span_to_utc, other.span_to_utc)') %}
 claimants as (
     select
-        seen.*,
+        seen_spans.*,
         serials.is_one_drive, serials.is_one_drive_of_hosts,
         nullif({{ covered_hours }}, 0.0) as covered_hours,
-        coalesce(cast(seen.read_ios + seen.write_ios as double), cast(seen.io_count as double)) as ios,
+        coalesce(cast(seen_spans.read_ios + seen_spans.write_ios as double), cast(seen_spans.io_count as double)) as ios,
         -- sources without I/O counts are compared by latency
         coalesce(
-            case when seen.read_ios is not null then coalesce(seen.read_ios * seen.read_latency_us, 0.0) + coalesce(seen.write_ios * seen.write_latency_us, 0.0) end,
-            seen.io_count * seen.latency_us, seen.latency_us * {{ covered_hours }}
+            case when seen_spans.read_ios is not null then coalesce(seen_spans.read_ios * seen_spans.read_latency_us, 0.0) + coalesce(seen_spans.write_ios * seen_spans.write_latency_us, 0.0) end,
+            seen_spans.io_count * seen_spans.latency_us, seen_spans.latency_us * {{ covered_hours }}
         ) as busy_us
-    from seen
-    inner join {{ ref('int_serials') }} as serials on seen.serial = serials.drive_id
-    where seen.host <> '' and seen.drive_id <> seen.serial
+    from seen_spans
+    inner join {{ ref('int_serials') }} as serials on seen_spans.serial = serials.drive_id
+    where seen_spans.host <> '' and seen_spans.drive_id <> seen_spans.serial
 ),
 
 -- devices that saw a drive at once, over a day: what each measured a covered hour, for the time that both saw, by spans that have nine tenths of it in common
-compared as (
+compared_devices as (
     select
         one.serial, one.day_utc, one.is_one_drive, one.is_one_drive_of_hosts,
         {%- for span, measure in (('one', 'ios'), ('other', 'ios'), ('one', 'busy_us'), ('other', 'busy_us')) %}
@@ -158,33 +158,33 @@ compared as (
 ),
 
 -- Counters agree, so that they may be one measurement, taken twice, where I/Os and busy time are within 10%, or both devices had fewer than 100 I/Os.
-contested as (
+contested_days as (
     select distinct serial, day_utc
-    from compared
+    from compared_devices
     where case when is_one_host then not is_one_drive
             when is_one_drive_of_hosts and one_ios < 100 and other_ios < 100 then false
             else not (is_one_drive_of_hosts and {{ within_tenth('ios') }} and {{ within_tenth('busy_us') }})
         end
 ),
 
-named as (
+attributed_spans as (
     select
-        seen.*,
-        case when contested.serial is null then seen.serial else seen.drive_id end as named_drive_id,
-        contested.serial as shared_serial
-    from seen
-    left join contested
-        on seen.serial = contested.serial and seen.day_utc = contested.day_utc and seen.host <> '' and seen.drive_id <> seen.serial
-    where seen.serial is not null
+        seen_spans.*,
+        case when contested_days.serial is null then seen_spans.serial else seen_spans.drive_id end as named_drive_id,
+        contested_days.serial as shared_serial
+    from seen_spans
+    left join contested_days
+        on seen_spans.serial = contested_days.serial and seen_spans.day_utc = contested_days.day_utc and seen_spans.host <> '' and seen_spans.drive_id <> seen_spans.serial
+    where seen_spans.serial is not null
 ),
 
-counted as (
+counted_spans as (
     select *, count(*) over (partition by named_drive_id, {{ at }}) as span_count
-    from named
+    from attributed_spans
 ),
 
 -- a source is weighed by what it saw under one name, or apart under several of a machine; the paths that one host saw stand together
-ordered as (
+ordered_spans as (
     select *,
         row_number() over (partition by named_drive_id, {{ at }}
             order by {{ latency_rank('several', 'source_coverage') }} asc, source asc nulls first, host_coverage desc, host_collected_at desc nulls last, host asc,
@@ -202,37 +202,37 @@ ordered as (
                 max(span_to_utc) over (
                     partition by named_drive_id, {{ at }}, source order by span_from_utc, span_to_utc, drive_id rows between unbounded preceding and 1 preceding
                 ) > span_from_utc as is_within
-            from counted where span_count > 1
+            from counted_spans where span_count > 1
         ) as names
         window of_source as (partition by named_drive_id, {{ at }}, source), of_host as (partition by named_drive_id, {{ at }}, source, host)
     ) as several
 ),
 
 -- spans that overlap one of a better place, and whether both are of paths to the drive: devices of one host, seen by one source at once
-behind as (
+overlapping_spans as (
     select
         named_drive_id, {{ at }}, later.place,
         bool_and(
             later.host <> '' and later.host = better.host and later.device <> better.device and coalesce(later.source = better.source, false)
         ) as is_path
-    from ordered as later
-    inner join ordered as better using (named_drive_id, {{ at }})
+    from ordered_spans as later
+    inner join ordered_spans as better using (named_drive_id, {{ at }})
     where better.place < later.place and {{ overlap('later', 'better') }}
     group by named_drive_id, {{ at }}, later.place
 ),
 
-counting as (
+counting_spans as (
     select
-        ordered.*,
-        coalesce(behind.is_path, false) as is_path,
+        ordered_spans.*,
+        coalesce(overlapping_spans.is_path, false) as is_path,
         count(*) over (partition by named_drive_id, {{ at }}) as counting_count
-    from ordered
-    left join behind using (named_drive_id, {{ at }}, place)
-    where coalesce(behind.is_path, true)
+    from ordered_spans
+    left join overlapping_spans using (named_drive_id, {{ at }}, place)
+    where coalesce(overlapping_spans.is_path, true)
 ),
 
 hosts_rows as (
-    {%- for relation in ('counted where span_count = 1', 'counting where counting_count = 1') %}
+    {%- for relation in ('counted_spans where span_count = 1', 'counting_spans where counting_count = 1') %}
     select
         named_drive_id, shared_serial, {{ at }}, {{ (described + measured + said) | join(', ') }},
         cast(0 as bigint) as path_spans, cast(0 as bigint) as part_spans, span_count - 1 as other_spans
@@ -266,7 +266,7 @@ hosts_rows as (
         cast(count(case when is_path then 1 end) as bigint) as path_spans,
         cast(count(case when not is_path then 1 end) - 1 as bigint) as part_spans,
         max(span_count) - count(*) as other_spans
-    from counting
+    from counting_spans
     where counting_count > 1
     group by named_drive_id, {{ at }}
 )

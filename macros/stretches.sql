@@ -21,9 +21,9 @@ stretches as (
 )
 {%- endmacro %}
 
-{#- CTE `joined`: stretches that follow each other without a change of `columns` are one period, with period_no by key. -#}
+{#- CTE `joined_periods`: stretches that follow each other without a change of `columns` are one period, with period_no by key. -#}
 {% macro joined_stretches(stretches, key, columns) -%}
-joined as (
+joined_periods as (
     select {{ key }}, {{ columns | join(', ') }}, period_no, min(stretch_from_utc) as from_hour_utc, max(stretch_to_utc) as to_hour_utc
     from (
         select *, sum(is_beginning) over (partition by {{ key }} order by stretch_from_utc) as period_no

@@ -24,7 +24,7 @@ raid_groups as (
     group by {{ keys | join(', ') }}, raid_group_id
 ),
 
-resampled as (
+resampled_groups as (
     select
         {{ keys | join(', ') }},
         draws.replicate,
@@ -41,7 +41,7 @@ ends as (
         {{ keys | join(', ') }},
         percentile_cont(0.025) within group (order by avoided_ratio) as low,
         percentile_cont(0.975) within group (order by avoided_ratio) as high
-    from resampled
+    from resampled_groups
     group by {{ keys | join(', ') }}
 ),
 

@@ -22,7 +22,7 @@ shares as (
     group by measure, class, x, kind
 ),
 
-pooled as (
+pooled_shares as (
     select
         *,
 {%- for column in ('numerator', 'denominator', 'cluster_count', 'hits_squared', 'hits_by_total', 'total_squared') %}
@@ -44,10 +44,10 @@ effects as (
             + {{ numerator }} * {{ numerator }} * pool_total_squared as double
         ) / nullif(cast(pool_denominator as double) * pool_numerator * (pool_denominator - pool_numerator), 0.0)
         * cluster_count / nullif(cluster_count - 1, 0) as seen_effect
-    from pooled
+    from pooled_shares
 ),
 
-effective as (
+effective_counts as (
     select
         *,
         least(
@@ -70,7 +70,7 @@ select
         when numerator = denominator then 1.0
         else {{ wilson_high('share', 'effective_count') }}
     end as share_high
-from effective{% endmacro %}
+from effective_counts{% endmacro %}
 {#- With fewer RAID groups there is no interval. -#}
 {% macro least_groups() %}4{% endmacro %}
 {% macro as_decimal(count) %}cast({{ count }} as decimal(19, 0)){% endmacro %}

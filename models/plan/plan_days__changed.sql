@@ -1,5 +1,5 @@
 -- Days whose drive-hours a build computes again, because something that they are made of has changed, and from which hour on. Grain: day_utc.
-with arrived as (
+with arrived_hours as (
     select day_utc, has_last_hour, from_hour_utc from {{ source('plan', 'arrived_days') }}
     union all
     -- a record that lost a conflict with one that has just arrived, which may be of another RAID group
@@ -16,7 +16,7 @@ with arrived as (
 ),
 
 -- a drive that inventory places elsewhere changes the groups it was in and those it is in now
-moved as (
+moved_days as (
     select days.day_utc, true as has_last_hour
     from {{ ref('int_drive_days') }} as days
     inner join {{ ref('plan_places__changed') }} as places
@@ -41,26 +41,26 @@ moved as (
     where days.changed_spans > 0
 ),
 
-changed as (
-    select day_utc, has_last_hour, from_hour_utc from arrived
+changed_days as (
+    select day_utc, has_last_hour, from_hour_utc from arrived_hours
     union all
-    select day_utc, has_last_hour, cast(null as timestamp) as from_hour_utc from moved
+    select day_utc, has_last_hour, cast(null as timestamp) as from_hour_utc from moved_days
 ),
 
-affected as (
-    select day_utc, from_hour_utc from changed
+affected_days as (
+    select day_utc, from_hour_utc from changed_days
     union all
     -- a build that did not finish has left them as it saw places and classes then
     select day_utc, cast(null as timestamp) as from_hour_utc from {{ source('plan', 'unfinished_days') }}
     union all
     -- the first hour of the next day looks back at this day's last
-    select cast(day_utc + interval 1 day as date) as day_utc, cast(null as timestamp) as from_hour_utc from changed where has_last_hour
+    select cast(day_utc + interval 1 day as date) as day_utc, cast(null as timestamp) as from_hour_utc from changed_days where has_last_hour
 )
 
 select
-    affected.day_utc,
-    min(coalesce(affected.from_hour_utc, cast(affected.day_utc as timestamp))) as from_hour_utc
-from affected
+    affected_days.day_utc,
+    min(coalesce(affected_days.from_hour_utc, cast(affected_days.day_utc as timestamp))) as from_hour_utc
+from affected_days
 -- what was pruned, and a day on which nothing has landed, is not computed
-where affected.day_utc in (select day_utc from {{ source('plan', 'landed_days') }})
-group by affected.day_utc
+where affected_days.day_utc in (select day_utc from {{ source('plan', 'landed_days') }})
+group by affected_days.day_utc

@@ -41,11 +41,11 @@ said_{{ side }} as (
         and places.to_hour_utc >= stretches.to_hour_utc
 ),
 {% endfor %}
-differing as (
+differing_places as (
     (select * from said_now except select * from said_before)
     union
     (select * from said_before except select * from said_now)
 )
 
 select distinct drive_id, raid_group_id, from_hour_utc, to_hour_utc
-from differing
+from differing_places

@@ -57,32 +57,32 @@ pairs as (
     from cells
 ),
 
-compared as (
+compared_cells as (
     {{ with_welch('pairs', ['experiment_id'], var('lab_level'), 'diff') }}
 ),
 
-judged as (
+judged_cells as (
     {{ with_answer(
-        "(select * exclude (holm_p), case when differing_options is not null then 'not alike' when limits is not null then 'limited' end as left_out from compared)",
+        "(select * exclude (holm_p), case when differing_options is not null then 'not alike' when limits is not null then 'limited' end as left_out from compared_cells)",
         'b', 'a', ['experiment_id'], 'config_id, benchmark, parameter, size_bytes'
     ) }}
 )
 
 select
-    judged.* exclude (b, a, base, standard_error, half_width, left_out),
+    judged_cells.* exclude (b, a, base, standard_error, half_width, left_out),
     case
-        when (judged.diff > 0) = judged.higher_is_better and judged.diff <> 0 then 'before' when judged.diff <> 0 then 'after' when judged.diff = 0 then 'equal'
+        when (judged_cells.diff > 0) = judged_cells.higher_is_better and judged_cells.diff <> 0 then 'before' when judged_cells.diff <> 0 then 'after' when judged_cells.diff = 0 then 'equal'
     end as better,
-    judged.diff / judged.base * 100 as pct_of_before,
+    judged_cells.diff / judged_cells.base * 100 as pct_of_before,
     case
-        when judged.sd_before is null or judged.sd_after is null then 'no data'
-        when abs(judged.diff) <= judged.sd_before + judged.sd_after then 'inconclusive'
-        when (judged.diff > 0) = judged.higher_is_better then 'before_better'
+        when judged_cells.sd_before is null or judged_cells.sd_after is null then 'no data'
+        when abs(judged_cells.diff) <= judged_cells.sd_before + judged_cells.sd_after then 'inconclusive'
+        when (judged_cells.diff > 0) = judged_cells.higher_is_better then 'before_better'
         else 'after_better'
     end as verdict,
-    judged.pct_better < {{ lab_minor_percent }} as is_minor,
-    judged.diff - judged.half_width as ci_low,
-    judged.diff + judged.half_width as ci_high,
-    judged.n_before = experiments.expected_runs and judged.n_after = experiments.expected_runs as is_complete
-from judged
+    judged_cells.pct_better < {{ lab_minor_percent }} as is_minor,
+    judged_cells.diff - judged_cells.half_width as ci_low,
+    judged_cells.diff + judged_cells.half_width as ci_high,
+    judged_cells.n_before = experiments.expected_runs and judged_cells.n_after = experiments.expected_runs as is_complete
+from judged_cells
 inner join {{ ref('dim_experiments') }} as experiments using (experiment_id)

@@ -22,7 +22,7 @@ drives as (
     group by experiment_id, config_id, phase, run_number, device_id
 ),
 
-sided as (
+sided_drives as (
     select
         *,
         case
@@ -68,4 +68,4 @@ select
         when media_bytes is null then 'no counter of media writes'
         when host_bytes = 0 then 'the host wrote nothing'
     end as reason
-from sided
+from sided_drives

@@ -6,7 +6,7 @@ with results as (
     inner join {{ ref('dim_configs') }} as configs using (experiment_id, config_id)
 ),
 
-factored as (
+factored_results as (
     select results.*, factors.factor, factors.factor || '=' || factors.value as setting
     from results
     inner join {{ ref('dim_config_factors') }} as factors using (experiment_id, config_id)
@@ -18,7 +18,7 @@ sides as (
         ('writers', 'writers', "''", "''", 'parameter', 'results'),
         ('device', 'device_id', "''", "''", 'parameter', 'results'),
         ('phase', 'phase', 'config_id', "''", 'parameter', 'results'),
-        ('factor', 'setting', "''", 'factor', 'parameter', 'factored'),
+        ('factor', 'setting', "''", 'factor', 'parameter', 'factored_results'),
         ('buffer', 'cast(buffer_bytes as varchar)', 'config_id', "''", '0', ref('step_lab__buffers')),
     ) %}
     select
@@ -85,7 +85,7 @@ pairs as (
     left join factors on a.experiment_id = factors.experiment_id
 ),
 
-judged as (
+judged_results as (
     {{ with_answer(
         'pairs', 'b', 'a', ['experiment_id', 'compared', 'config_id', 'family'],
         'benchmark, "pass", parameter, size_bytes, least(side_a, side_b), greatest(side_a, side_b)',
@@ -105,4 +105,4 @@ select
     case when higher_is_better then 1 - loss_percent / 100 else 1 + loss_percent / 100 end as ratio,
     case when higher_is_better then 1 - loss_percent_high / 100 else 1 + loss_percent_low / 100 end as ratio_low,
     case when higher_is_better then 1 - loss_percent_low / 100 else 1 + loss_percent_high / 100 end as ratio_high
-from judged
+from judged_results

@@ -1,4 +1,4 @@
--- Cells with fewer results than expected. Grain: experiment_id, config_id, phase, pass, benchmark, test, parameter, size_bytes.
+-- Cells with fewer results than expected_results. Grain: experiment_id, config_id, phase, pass, benchmark, test, parameter, size_bytes.
 with writes as (
     select
         experiment_id, config_id,
@@ -22,7 +22,7 @@ phases as (
     where kind = 'before_after' and phase in ('before', 'after')
 ),
 
-expected as (
+expected_results as (
     -- synchronous writes: every buffer that any configuration has, in both passes
     select
         configs.experiment_id, configs.config_id,
@@ -42,13 +42,13 @@ expected as (
     cross join (select unnest(['before', 'after']) as phase) as both_phases
 ),
 
-counted as (
+counted_results as (
     select
-        expected.*,
+        expected_results.*,
         experiments.expected_runs,
         count(found.run_number) as n,
         coalesce(list(distinct found.run_number) filter (where found.run_number is not null), []) as runs
-    from expected
+    from expected_results
     inner join {{ ref('dim_experiments') }} as experiments using (experiment_id)
     left join (select * from writes union all select * from phases) as found
         using (experiment_id, config_id, phase, "pass", benchmark, test, parameter, size_bytes)
@@ -58,5 +58,5 @@ counted as (
 select
     * exclude (runs),
     array_to_string(list_sort(list_filter(range(1, expected_runs + 1), lambda run: not list_contains(runs, run))), ', ') as missing_runs
-from counted
+from counted_results
 where n < expected_runs

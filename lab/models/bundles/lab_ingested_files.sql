@@ -1,5 +1,5 @@
 -- Each file of the bundles and what became of it. Grain: experiment_id, file, revision.
-with ranked as (
+with ranked_files as (
     select
         *,
         dense_rank() over (partition by experiment_id, file order by sha256 is not null desc, revision desc) as place,
@@ -26,6 +26,6 @@ select
     min(tool_version) as tool_version,
     min("bytes") as "bytes",
     min(ingested_at) as ingested_at
-from ranked
+from ranked_files
 where kind_of_row = 1
 group by experiment_id, file, revision

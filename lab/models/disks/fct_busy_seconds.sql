@@ -1,6 +1,6 @@
 {%- set lab_idle_ratio = 0.05 %}{#- a device is idle in a second in which it is busy for less -#}
 {%- set lab_most_seconds = 1000000 %}{#- of a longer trace no busy share by second is computed -#}
--- The share of each second of a trace in which a device was busy. Grain: experiment_id, config_id, phase, run_number, file, device, bin.
+-- The share of each second of a trace in which a device was busy_parts. Grain: experiment_id, config_id, phase, run_number, file, device, bin.
 with windows as (
     select
         experiment_id, config_id, phase, run_number, file, device,
@@ -30,7 +30,7 @@ parts as (
     where accesses.busy_to_ns > accesses.busy_from_ns and windows.bins <= {{ lab_most_seconds }}
 ),
 
-busy as (
+busy_parts as (
     select
         experiment_id, config_id, phase, run_number, file, device, bin,
         cast(sum(least(to_ns, (bin + 1) * 1000000000) - greatest(from_ns, bin * 1000000000)) as bigint) as busy_ns
@@ -40,8 +40,8 @@ busy as (
 
 select
     bins.experiment_id, bins.config_id, bins.phase, bins.run_number, bins.file, bins.device, bins.bin,
-    coalesce(busy.busy_ns, 0) as busy_ns,
-    coalesce(busy.busy_ns, 0) / 1e9 as busy_ratio,
-    coalesce(busy.busy_ns, 0) / 1e9 < {{ lab_idle_ratio }} as is_idle
+    coalesce(busy_parts.busy_ns, 0) as busy_ns,
+    coalesce(busy_parts.busy_ns, 0) / 1e9 as busy_ratio,
+    coalesce(busy_parts.busy_ns, 0) / 1e9 < {{ lab_idle_ratio }} as is_idle
 from bins
-left join busy using (experiment_id, config_id, phase, run_number, file, device, bin)
+left join busy_parts using (experiment_id, config_id, phase, run_number, file, device, bin)

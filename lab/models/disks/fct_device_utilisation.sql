@@ -30,7 +30,7 @@ snapshots as (
     ) = 1
 ),
 
-gained as (
+gained_counts as (
     select
         experiment_id, config_id, phase, run_number, device,
         at_s - lag(at_s) over run as observed_seconds,
@@ -41,7 +41,7 @@ gained as (
     window run as (partition by experiment_id, config_id, phase, run_number, device order by at_s asc)
 ),
 
-counted as (
+counted_intervals as (
     select
         experiment_id, config_id, phase, run_number, device,
         1 as preference,
@@ -52,12 +52,12 @@ counted as (
         sectors_read * 512.0 as bytes_read,
         cast(writes as double) as writes,
         sectors_written * 512.0 as bytes_written
-    from gained
+    from gained_counts
     where observed_seconds is not null
 ),
 
 -- what sysstat measured in an interval is a rate already
-measured as (
+measured_intervals as (
     select
         listings.experiment_id, listings.config_id, listings.phase, listings.run_number,
         intervals.device,
@@ -81,9 +81,9 @@ measured as (
 ),
 
 -- of several tools that saw one device in one run, one counts
-preferred as (
+preferred_intervals as (
     select *
-    from (select * from counted union all select * from measured) as found
+    from (select * from counted_intervals union all select * from measured_intervals) as found
     qualify preference = min(preference) over (partition by experiment_id, config_id, phase, run_number, device)
 ),
 
@@ -95,7 +95,7 @@ totals as (
         {{ of_sample('sum', sum, 'not is_reset') }} as {{ sum }},
         {%- endfor %}
         count(*) filter (where is_reset) as resets
-    from preferred
+    from preferred_intervals
     group by experiment_id, config_id, phase, run_number, device
 )
 

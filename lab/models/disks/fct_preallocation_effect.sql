@@ -33,7 +33,7 @@ speeds as (
     group by experiment_id, config_id
 ),
 
-measured as (
+measured_configs as (
     select configs.*, files.files, files.whole_files, files.extents_per_file, speeds.write_bytes_per_s
     from configs
     inner join files using (experiment_id, config_id)
@@ -50,8 +50,8 @@ select
     {{ relation }}.extents_per_file as extents_per_file_{{ side }},
     {{ relation }}.write_bytes_per_s as write_bytes_per_s_{{ side }}{{ ',' if not loop.last }}
     {%- endfor %}
-from measured as preallocated
-inner join measured as usual
+from measured_configs as preallocated
+inner join measured_configs as usual
     on preallocated.experiment_id = usual.experiment_id
     and preallocated.writers = usual.writers
     and preallocated.is_preallocated

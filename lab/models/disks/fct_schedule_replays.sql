@@ -3,7 +3,7 @@
 -- Seeks that would remain if files took turns of a unit at the disk. Grain: experiment_id, config_id, phase, run_number, file, device, direction, unit_bytes.
 {%- set key = ['experiment_id', 'config_id', 'phase', 'run_number', 'file', 'device', 'direction'] %}
 {%- set trace = key | join(', ') %}
-with turned as (
+with turned_accesses as (
     select accesses.*, units.turn
     from {{ ref('step_lab__file_accesses') }} as accesses
     asof inner join {{ ref('step_lab__replay_units') }} as units
@@ -18,19 +18,19 @@ with turned as (
         and accesses.place >= units.first_place
 ),
 
-ordered as (
+ordered_accesses as (
     select
         *,
         lag(sector + sectors) over (partition by {{ trace }} order by request_index asc) as end_before,
         lag(sector + sectors) over replay as end_after,
         lag(file_name) over replay as client_before,
         place = min(place) over (partition by {{ trace }}, file_name, turn) as is_first_of_unit
-    from turned
+    from turned_accesses
     -- round robin: the first turn of each client, by first request, then the second
     window replay as (partition by {{ trace }} order by turn asc, first_request_index asc, request_index asc)
 ),
 
-counted as (
+counted_accesses as (
     select
         experiment_id, config_id, phase, run_number, file, device, direction,
         count(distinct file_name) as clients,
@@ -39,7 +39,7 @@ counted as (
         count(*) filter (where sector <> end_before) as seeks_before,
         -- reads stay where they are; writes are laid where the turn puts them
         count(*) filter (where case when direction = 'read' then sector <> end_after else file_name <> client_before end) as seeks_after
-    from ordered
+    from ordered_accesses
     group by experiment_id, config_id, phase, run_number, file, device, direction
 )
 
@@ -52,4 +52,4 @@ select
         seeks_{{ when }} * {{ lab_seek_seconds }} + cast(moved_bytes as double) / {{ lab_sequential_bytes_per_s }}
     ) as simulated_bandwidth_{{ when }}_bytes_per_s{{ ',' if not loop.last }}
     {%- endfor %}
-from counted
+from counted_accesses

@@ -4,7 +4,7 @@
 {%- set lab_large_task_bytes = 5368709120 %}{#- data of a large task -#}
 -- Cost of waiting between tasks, and gain from faster starts or larger tasks: a model. Grain: experiment_id, config_id.
 {%- set fast, jvm = lab_fast_heartbeat_seconds, lab_jvm_seconds %}
-with measured as (
+with measured_configs as (
     select
         experiment_id, config_id,
         sum(mean_task_seconds * tasks) / sum(tasks) as read_seconds,
@@ -34,19 +34,19 @@ tools as (
 
 causes as (
     select
-        measured.experiment_id, measured.config_id, measured.read_seconds, measured.gap_seconds, measured.observed_utilisation,
+        measured_configs.experiment_id, measured_configs.config_id, measured_configs.read_seconds, measured_configs.gap_seconds, measured_configs.observed_utilisation,
         coalesce(factors.heartbeat_seconds, case when not tools.is_spark then {{ lab_heartbeat_seconds }} end) as heartbeat_seconds,
         case when coalesce(factors.is_jvm_reused, case when not tools.is_spark then false end) then 0.0
             when factors.is_jvm_reused is not null or not tools.is_spark then {{ jvm }}
         end as jvm_seconds,
-        case when measured.task_bytes > 0 then greatest(1.0, {{ lab_large_task_bytes }} / measured.task_bytes) end as data_ratio
-    from measured
-    left join factors on measured.experiment_id = factors.experiment_id and measured.config_id = factors.config_id
-    inner join tools on measured.experiment_id = tools.experiment_id and measured.config_id = tools.config_id
+        case when measured_configs.task_bytes > 0 then greatest(1.0, {{ lab_large_task_bytes }} / measured_configs.task_bytes) end as data_ratio
+    from measured_configs
+    left join factors on measured_configs.experiment_id = factors.experiment_id and measured_configs.config_id = factors.config_id
+    inner join tools on measured_configs.experiment_id = tools.experiment_id and measured_configs.config_id = tools.config_id
 ),
 
 -- one cause changed at a time; a wait cannot fall below 0
-changed as (
+changed_causes as (
     select
         *,
         coalesce(gap_seconds, heartbeat_seconds / 2 + jvm_seconds) as wait_seconds,
@@ -73,4 +73,4 @@ select
         when heartbeat_seconds + jvm_seconds is null
             then 'Spark has neither a heartbeat nor a JVM for each task: set heartbeat_seconds and jvm_reuse to model them'
     end as reason
-from changed
+from changed_causes

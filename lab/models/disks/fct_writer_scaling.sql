@@ -61,7 +61,7 @@ spreads as (
     group by experiment_id, writers, measure
 ),
 
-compared as (
+compared_spreads as (
     select spreads.*, spreads.mean / nullif(single.mean, 0) as ratio
     from spreads
     left join spreads as single on spreads.experiment_id = single.experiment_id and spreads.measure = single.measure and single.writers = 1
@@ -77,18 +77,18 @@ extents as (
 
 select
     counts.experiment_id, counts.writers,
-    coalesce(any_value(compared.samples) filter (where compared.measure = 'mean_run'), 0) as traces,
-    coalesce(any_value(compared.samples) filter (where compared.measure = 'extents_per_file'), 0) as files,
+    coalesce(any_value(compared_spreads.samples) filter (where compared_spreads.measure = 'mean_run'), 0) as traces,
+    coalesce(any_value(compared_spreads.samples) filter (where compared_spreads.measure = 'extents_per_file'), 0) as files,
     {%- for measure, column in columns.items() %}
-    {%- set of_measure = "filter (where compared.measure = '" ~ measure ~ "')" %}
-    any_value(compared.mean) {{ of_measure }} as {{ column }},
-    any_value(compared.sd) {{ of_measure }} as sd_{{ column }},
-    any_value(compared.ratio) {{ of_measure }} as {{ measure }}_ratio,
+    {%- set of_measure = "filter (where compared_spreads.measure = '" ~ measure ~ "')" %}
+    any_value(compared_spreads.mean) {{ of_measure }} as {{ column }},
+    any_value(compared_spreads.sd) {{ of_measure }} as sd_{{ column }},
+    any_value(compared_spreads.ratio) {{ of_measure }} as {{ measure }}_ratio,
     {%- endfor %}
     any_value(extents.mean_extent_bytes) as mean_extent_bytes,
     any_value(extents.mean_extent_bytes / nullif(single.mean_extent_bytes, 0)) as mean_extent_ratio
 from configs as counts
-left join compared on counts.experiment_id = compared.experiment_id and counts.writers = compared.writers
+left join compared_spreads on counts.experiment_id = compared_spreads.experiment_id and counts.writers = compared_spreads.writers
 left join extents on counts.experiment_id = extents.experiment_id and counts.writers = extents.writers
 left join extents as single on counts.experiment_id = single.experiment_id and single.writers = 1
 group by counts.experiment_id, counts.writers

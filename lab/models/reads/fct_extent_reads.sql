@@ -25,7 +25,7 @@ with requests as (
 ),
 
 -- what is normal: requests of the commonest size in the second half of large extents
-late as (
+late_requests as (
     select
         requests.experiment_id, requests.config_id, requests.sectors, requests.latency_us,
         count(*) over (partition by requests.experiment_id, requests.config_id, requests.sectors) as alike
@@ -34,25 +34,25 @@ late as (
     where requests.extent_bytes >= experiments.large_extent_bytes and requests.place > requests.requests // 2
 ),
 
-usual as (
+usual_requests as (
     select *, median(latency_us) over (partition by experiment_id, config_id, sectors) as median_us
-    from late
+    from late_requests
     qualify rank() over (partition by experiment_id, config_id order by alike desc, sectors desc) = 1
 ),
 
-normal as (
+normal_files as (
     select
         experiment_id, config_id,
         min(median_us) + {{ lab_normal_deviations }} * 1.4826 * median(abs(latency_us - median_us)) as normal_latency_us
-    from usual
+    from usual_requests
     group by experiment_id, config_id
 ),
 
-judged as (
+judged_requests as (
     select
         requests.*,
-        normal.normal_latency_us,
-        bool_or(requests.latency_us > normal.normal_latency_us) over (
+        normal_files.normal_latency_us,
+        bool_or(requests.latency_us > normal_files.normal_latency_us) over (
             partition by
                 requests.experiment_id, requests.config_id, requests.phase, requests.run_number, requests.file_name, requests.read_index,
                 requests.extent_index
@@ -60,10 +60,10 @@ judged as (
             rows between current row and {{ lab_normal_requests - 1 }} following
         ) as is_slow_soon
     from requests
-    left join normal on requests.experiment_id = normal.experiment_id and requests.config_id = normal.config_id
+    left join normal_files on requests.experiment_id = normal_files.experiment_id and requests.config_id = normal_files.config_id
 ),
 
-recovered as (
+recovered_files as (
     select
         experiment_id, config_id, phase, run_number, file_name, read_index, extent_index,
         min(extent_bytes) as extent_bytes,
@@ -76,7 +76,7 @@ recovered as (
         case when min(normal_latency_us) is not null then bool_or(not is_slow_soon) end as is_recovered,
         min(queued_ns) filter (where place = 1) as queued_ns,
         list(completed_ns order by place asc) as completed_ns
-    from judged
+    from judged_requests
     group by experiment_id, config_id, phase, run_number, file_name, read_index, extent_index
 )
 
@@ -84,4 +84,4 @@ select
     * exclude (queued_ns, completed_ns),
     case when recovery_requests = 0 then 0 else (completed_ns[recovery_requests] - queued_ns) / 1000.0 end as recovery_us,
     recovery_requests / cast(requests as double) as recovery_ratio
-from recovered
+from recovered_files

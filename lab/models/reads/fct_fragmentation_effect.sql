@@ -32,7 +32,7 @@ bases as (
     window base as (partition by experiment_id, config_id order by extent_count asc)
 ),
 
-dropped as (
+dropped_rates as (
     select
         *,
         (base_bytes_per_s - mean_throughput_bytes_per_s) / nullif(base_bytes_per_s, 0) as drop_ratio,
@@ -48,4 +48,4 @@ select
     case when not is_base then drop_ratio - half_width end as low_drop_ratio,
     case when not is_base then drop_ratio + half_width end as high_drop_ratio,
     case when not is_base then {{ interval_verdict('drop_ratio - half_width', 'drop_ratio + half_width', 0, 'slower', 'faster') }} end as verdict
-from dropped
+from dropped_rates

@@ -46,7 +46,7 @@ temporal as (
 ),
 
 -- before and after: the phases, else the onset of files that have one
-sided as (
+sided_reads as (
     select
         reads.experiment_id, reads.config_id, reads.run_number,
         floor((reads.started_s + reads.ended_s) / 7200) as hour,
@@ -64,7 +64,7 @@ halves as (
         case
             when count(distinct is_after_phase) over (partition by experiment_id, config_id) = 2 then is_after_phase else is_after_onset
         end as is_after
-    from sided
+    from sided_reads
 ),
 
 -- reads of one hour of a run are alike: an interval is one of hours

@@ -44,7 +44,7 @@ hours as (
     group by experiment_id, config_id, file_name, hour
 ),
 
-examined as (
+examined_hours as (
     select
         *,
         reads_before >= {{ lab_onset_reads }}
@@ -66,11 +66,11 @@ onsets as (
         min(hour) filter (where is_onset) as onset_hour,
         arg_min(median_before, hour) filter (where is_onset) as median_before,
         arg_min(median_after, hour) filter (where is_onset) as median_after
-    from examined
+    from examined_hours
     group by experiment_id, config_id, file_name
 ),
 
-settled as (
+settled_files as (
     select hours.experiment_id, hours.config_id, hours.file_name, min(hours.hour) as hour
     from hours
     inner join onsets
@@ -125,7 +125,7 @@ select
         when onsets.onset_hour is not null
             then case when intervals.low_drop_ratio > 0 then 'slower' else 'inconclusive' end
     end as verdict,
-    settled.hour - onsets.onset_hour + 1 as set_in_hours
+    settled_files.hour - onsets.onset_hour + 1 as set_in_hours
 from onsets
-left join settled using (experiment_id, config_id, file_name)
+left join settled_files using (experiment_id, config_id, file_name)
 left join intervals using (experiment_id, config_id, file_name)

@@ -10,7 +10,7 @@ with requests as (
     from {{ ref('step_lab__read_requests') }}
 ),
 
-timed as (
+timed_requests as (
     select 'latency' as measure, experiment_id, config_id, phase, file_name, at_s, latency_us as value
     from requests
     union all
@@ -24,35 +24,35 @@ onsets as (
     where onset_hour is not null
 ),
 
-measured as (
+measured_requests as (
     select measure, experiment_id, config_id, 'all' as split, 'all' as part, value
-    from timed
+    from timed_requests
 
     union all
 
     select
-        timed.measure, timed.experiment_id, timed.config_id,
+        timed_requests.measure, timed_requests.experiment_id, timed_requests.config_id,
         'permanent' as split,
-        case when coalesce(timed.at_s >= onsets.onset_s, timed.phase = 'after') then 'after' else 'before' end as part,
-        timed.value
-    from timed
+        case when coalesce(timed_requests.at_s >= onsets.onset_s, timed_requests.phase = 'after') then 'after' else 'before' end as part,
+        timed_requests.value
+    from timed_requests
     left join onsets using (experiment_id, config_id, file_name)
-    where onsets.onset_s is not null or timed.phase in ('before', 'after')
+    where onsets.onset_s is not null or timed_requests.phase in ('before', 'after')
 
     union all
 
     select
-        timed.measure, timed.experiment_id, timed.config_id,
+        timed_requests.measure, timed_requests.experiment_id, timed_requests.config_id,
         'temporal' as split,
-        case when timed.at_s <= instances.ended_s then 'inside' else 'outside' end as part,
-        timed.value
-    from timed
+        case when timed_requests.at_s <= instances.ended_s then 'inside' else 'outside' end as part,
+        timed_requests.value
+    from timed_requests
     semi join {{ ref('fct_temporal_slowdowns') }} as slow using (experiment_id, config_id, phase)
     asof left join {{ ref('fct_temporal_slowdowns') }} as instances
-        on timed.experiment_id = instances.experiment_id
-        and timed.config_id = instances.config_id
-        and timed.phase = instances.phase
-        and timed.at_s >= instances.started_s
+        on timed_requests.experiment_id = instances.experiment_id
+        and timed_requests.config_id = instances.config_id
+        and timed_requests.phase = instances.phase
+        and timed_requests.at_s >= instances.started_s
 
     union all
 
@@ -87,7 +87,7 @@ parts as (
         quantile_disc(
             value, [{% for percentile in range(1, 100) %}{{ percentile / 100 }}{{ ', ' if not loop.last }}{% endfor %}]
         ) as "values"
-    from measured
+    from measured_requests
     group by measure, experiment_id, config_id, split, part
 ),
 
@@ -106,14 +106,14 @@ pairs as (
 -- rows that follow each other, not ranges of values: those take DuckDB minutes over a million
 steps as (
     select
-        measured.measure, measured.experiment_id, measured.config_id, measured.split, measured.value,
+        measured_requests.measure, measured_requests.experiment_id, measured_requests.config_id, measured_requests.split, measured_requests.value,
         min(pairs.of_one) as of_one,
         min(pairs.of_other) as of_other,
-        count(*) filter (where measured.part = pairs.one) as ones,
-        count(*) filter (where measured.part <> pairs.one) as others
-    from measured
+        count(*) filter (where measured_requests.part = pairs.one) as ones,
+        count(*) filter (where measured_requests.part <> pairs.one) as others
+    from measured_requests
     inner join pairs using (measure, experiment_id, config_id, split)
-    group by measured.measure, measured.experiment_id, measured.config_id, measured.split, measured.value
+    group by measured_requests.measure, measured_requests.experiment_id, measured_requests.config_id, measured_requests.split, measured_requests.value
 ),
 
 distances as (

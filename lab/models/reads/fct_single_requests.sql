@@ -15,7 +15,7 @@ with requests as (
     from {{ ref('fct_block_requests') }}
 ),
 
-found as (
+found_requests as (
     select experiment_id, config_id, phase, request_bytes, latency_us, 1 as place
     from requests
     where is_alone and direction = 'read' and error = 0
@@ -32,9 +32,9 @@ found as (
 ),
 
 -- the trace of a copy by dd says it better than dd
-best as (
+best_requests as (
     select *
-    from found
+    from found_requests
     qualify place = min(place) over (partition by experiment_id, config_id, phase, request_bytes)
 ),
 
@@ -43,7 +43,7 @@ sizes as (
         experiment_id, config_id, phase, request_bytes,
         count(*) as n,
         median(latency_us) as median_latency_us
-    from best
+    from best_requests
     group by experiment_id, config_id, phase, request_bytes
 ),
 

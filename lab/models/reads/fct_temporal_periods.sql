@@ -63,7 +63,7 @@ steps as (
     window series as (partition by experiment_id, config_id, phase order by at_s asc)
 ),
 
-written as (
+written_steps as (
     select
         *,
         512 * sum(greatest(sectors_written - coalesce(before_sectors, sectors_written), 0)) over series as bytes_written,
@@ -78,21 +78,21 @@ written as (
 marks as (
     select
         instances.experiment_id, instances.config_id, instances.phase, instances.instance,
-        written.resets,
+        written_steps.resets,
         case
-            when instances.started_s = written.at_s then written.bytes_written
-            when written.next_sectors >= written.sectors_written
+            when instances.started_s = written_steps.at_s then written_steps.bytes_written
+            when written_steps.next_sectors >= written_steps.sectors_written
                 then
-                    written.bytes_written
-                    + 512 * (written.next_sectors - written.sectors_written)
-                    * (instances.started_s - written.at_s) / (written.next_at_s - written.at_s)
+                    written_steps.bytes_written
+                    + 512 * (written_steps.next_sectors - written_steps.sectors_written)
+                    * (instances.started_s - written_steps.at_s) / (written_steps.next_at_s - written_steps.at_s)
         end as bytes_written
     from instances
-    asof inner join written
-        on instances.experiment_id = written.experiment_id
-        and instances.config_id = written.config_id
-        and instances.phase = written.phase
-        and instances.started_s >= written.at_s
+    asof inner join written_steps
+        on instances.experiment_id = written_steps.experiment_id
+        and instances.config_id = written_steps.config_id
+        and instances.phase = written_steps.phase
+        and instances.started_s >= written_steps.at_s
 ),
 
 gaps as (
@@ -134,7 +134,7 @@ periods as (
     group by experiment_id, config_id, phase
 ),
 
-ranked as (
+ranked_periods as (
     select
         *,
         list_sort(list_filter([
@@ -145,13 +145,13 @@ ranked as (
 
 select
     phases.*,
-    ranked.* exclude (experiment_id, config_id, phase, instances, gaps, causes),
-    coalesce(ranked.instances, 0) as instances,
+    ranked_periods.* exclude (experiment_id, config_id, phase, instances, gaps, causes),
+    coalesce(ranked_periods.instances, 0) as instances,
     case
-        when ranked.gaps < 3 or len(ranked.causes) = 0 then null
+        when ranked_periods.gaps < 3 or len(ranked_periods.causes) = 0 then null
         -- of causes that vary alike none is the trigger
-        when ranked.causes[2].cv < {{ lab_trigger_ratio }} * ranked.causes[1].cv or ranked.causes[2].cv = ranked.causes[1].cv then 'undecided'
-        else ranked.causes[1].trigger
+        when ranked_periods.causes[2].cv < {{ lab_trigger_ratio }} * ranked_periods.causes[1].cv or ranked_periods.causes[2].cv = ranked_periods.causes[1].cv then 'undecided'
+        else ranked_periods.causes[1].trigger
     end as "trigger"
 from phases
-left join ranked using (experiment_id, config_id, phase)
+left join ranked_periods using (experiment_id, config_id, phase)

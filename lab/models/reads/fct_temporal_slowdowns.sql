@@ -1,5 +1,5 @@
 -- Stretches of reads that are slow for the time being. Grain: experiment_id, config_id, phase, instance.
-with low as (
+with low_reads as (
     select
         experiment_id, config_id, phase, position,
         -- a single read that is not low may lie between, but no pause
@@ -20,7 +20,7 @@ stretches as (
             count(case when is_first then 1 end) over (
                 partition by experiment_id, config_id, phase order by position asc rows between unbounded preceding and current row
             ) as stretch
-        from low
+        from low_reads
     ) as counted
     group by experiment_id, config_id, phase, stretch
     having count(*) >= 2

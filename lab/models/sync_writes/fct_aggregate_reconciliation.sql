@@ -1,5 +1,5 @@
 -- Somebody's own means and deviations beside those of the landed runs. Grain: experiment_id, config_id, pass, buffer_bytes.
-with given as (
+with given_aggregates as (
     select
         listings.experiment_id, listings.config_id,
         listings."pass",
@@ -12,7 +12,7 @@ with given as (
     ) = 1
 ),
 
-found as (
+found_aggregates as (
     select
         experiment_id, config_id,
         "pass",
@@ -24,13 +24,13 @@ found as (
 )
 
 select
-    given.* exclude (mean_digit, sd_digit),
-    found.mean, found.sd,
+    given_aggregates.* exclude (mean_digit, sd_digit),
+    found_aggregates.mean, found_aggregates.sd,
     -- half of the last printed digit, and what doubles lose
     case
-        when given.given_mean is not null and given.given_sd is not null and found.mean is not null and found.sd is not null
-            then abs(given.given_mean - found.mean) <= given.mean_digit / 2 * (1 + 1e-9)
-                and abs(given.given_sd - found.sd) <= given.sd_digit / 2 * (1 + 1e-9)
+        when given_aggregates.given_mean is not null and given_aggregates.given_sd is not null and found_aggregates.mean is not null and found_aggregates.sd is not null
+            then abs(given_aggregates.given_mean - found_aggregates.mean) <= given_aggregates.mean_digit / 2 * (1 + 1e-9)
+                and abs(given_aggregates.given_sd - found_aggregates.sd) <= given_aggregates.sd_digit / 2 * (1 + 1e-9)
     end as agrees
-from given
-left join found using (experiment_id, config_id, "pass", buffer_bytes)
+from given_aggregates
+left join found_aggregates using (experiment_id, config_id, "pass", buffer_bytes)

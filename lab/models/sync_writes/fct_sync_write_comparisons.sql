@@ -34,34 +34,34 @@ pairs as (
 ),
 
 -- over the buffers of one pass and pair
-tested as (
+tested_pairs as (
     {{ with_welch('pairs', ['experiment_id', '"pass"', 'config_a', 'config_b'], 0.05) }}
 )
 
 select
-    tested.* exclude (standard_error, pooled_error, pooled_df, half_width, size_a, size_b)
-    replace (case when tested.welch_t is not null then tested.welch_df end as welch_df),
-    tested.difference / tested.pooled_error as pooled_t,
-    student_two_sided_p(tested.difference / tested.pooled_error, cast(tested.pooled_df as double)) as pooled_p,
-    coalesce(tested.welch_p < {{ var('lab_significant_p') }}, false) as is_significant,
-    tested.difference - tested.half_width as ci_low,
-    tested.difference + tested.half_width as ci_high,
+    tested_pairs.* exclude (standard_error, pooled_error, pooled_df, half_width, size_a, size_b)
+    replace (case when tested_pairs.welch_t is not null then tested_pairs.welch_df end as welch_df),
+    tested_pairs.difference / tested_pairs.pooled_error as pooled_t,
+    student_two_sided_p(tested_pairs.difference / tested_pairs.pooled_error, cast(tested_pairs.pooled_df as double)) as pooled_p,
+    coalesce(tested_pairs.welch_p < {{ var('lab_significant_p') }}, false) as is_significant,
+    tested_pairs.difference - tested_pairs.half_width as ci_low,
+    tested_pairs.difference + tested_pairs.half_width as ci_high,
     answers.loss_percent, answers.loss_percent_low, answers.loss_percent_high, answers.most_loss_percent,
     answers.most_gain_percent, answers.runs_to_show,
     answers.holm_p as answer_p,
     answers.differing_options,
     -- files of other sizes are other tests
     coalesce(answers.answer, 'not alike') as answer
-from tested
+from tested_pairs
 left join {{ ref('fct_bench_comparisons') }} as answers
-    on tested.experiment_id = answers.experiment_id
+    on tested_pairs.experiment_id = answers.experiment_id
     and answers.compared = 'config'
-    and tested.config_a = answers.side_a
-    and tested.config_b = answers.side_b
-    and answers.benchmark = 'iozone_' || tested."pass"
+    and tested_pairs.config_a = answers.side_a
+    and tested_pairs.config_b = answers.side_b
+    and answers.benchmark = 'iozone_' || tested_pairs."pass"
     and answers.test = 'write'
-    and tested.buffer_bytes = answers.parameter
-    and tested.size_a = answers.size_bytes
-    and tested.size_b = answers.size_bytes
-    and tested.n_a = answers.n_a
-    and tested.n_b = answers.n_b
+    and tested_pairs.buffer_bytes = answers.parameter
+    and tested_pairs.size_a = answers.size_bytes
+    and tested_pairs.size_b = answers.size_bytes
+    and tested_pairs.n_a = answers.n_a
+    and tested_pairs.n_b = answers.n_b

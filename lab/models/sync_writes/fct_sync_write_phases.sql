@@ -13,7 +13,7 @@ with pairs as (
     where mean_throughput_kb_per_s > 0 and mean_latency_us > 0
 ),
 
-judged as (
+judged_pairs as (
     select
         experiment_id, config_id, buffer_bytes, next_bytes,
         row_number() over (partition by experiment_id, config_id order by buffer_bytes) as pair,
@@ -32,13 +32,13 @@ judged as (
 ),
 
 -- the first i pairs are of phase 1, those up to j of phase 2, the others of phase 3
-chosen as (
+chosen_pairs as (
     select
         pairs.experiment_id, pairs.config_id,
         i.i,
         j.j,
         count(*) filter (where pairs.raw_phase <> case when pairs.pair <= i.i then 1 when pairs.pair <= j.j then 2 else 3 end) as differing
-    from judged as pairs
+    from judged_pairs as pairs
     inner join (select unnest(range(0, 1001)) as i) as i on i.i <= pairs.pairs
     inner join (select unnest(range(0, 1001)) as j) as j on i.i <= j.j and j.j <= pairs.pairs
     group by pairs.experiment_id, pairs.config_id, i.i, j.j
@@ -46,12 +46,12 @@ chosen as (
 )
 
 select
-    judged.* exclude (pair, pairs),
-    case when judged.pair <= chosen.i then 1 when judged.pair <= chosen.j then 2 else 3 end as phase,
+    judged_pairs.* exclude (pair, pairs),
+    case when judged_pairs.pair <= chosen_pairs.i then 1 when judged_pairs.pair <= chosen_pairs.j then 2 else 3 end as phase,
     case
-        when abs(judged.throughput_slope - judged.latency_slope) <= {{ lab_plateau_slope }} then 'plateau'
-        when judged.throughput_slope > judged.latency_slope then 'ascending'
+        when abs(judged_pairs.throughput_slope - judged_pairs.latency_slope) <= {{ lab_plateau_slope }} then 'plateau'
+        when judged_pairs.throughput_slope > judged_pairs.latency_slope then 'ascending'
         else 'descending'
     end as ratio_trend
-from judged
-inner join chosen on judged.experiment_id = chosen.experiment_id and judged.config_id = chosen.config_id
+from judged_pairs
+inner join chosen_pairs on judged_pairs.experiment_id = chosen_pairs.experiment_id and judged_pairs.config_id = chosen_pairs.config_id

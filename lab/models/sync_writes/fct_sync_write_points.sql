@@ -25,7 +25,7 @@ beaten as (
     group by experiment_id, config_id, side_a
 ),
 
-judged as (
+judged_passes as (
     select
         *,
         sd / nullif(mean, 0) * detectable_effect(
@@ -49,11 +49,11 @@ points as (
         any_value(mean - half_width) {{ of_pass }} as low_{{ name }},
         any_value(mean + half_width) {{ of_pass }} as high_{{ name }}{{ ',' if not loop.last }}
         {%- endfor %}
-    from judged
+    from judged_passes
     group by experiment_id, config_id, buffer_bytes
 ),
 
-rated as (
+rated_points as (
     select
         *,
         mean_throughput_kb_per_s / nullif(mean_latency_us, 0) as ratio,
@@ -78,12 +78,12 @@ tails as (
         and regexp_matches(results.test, '-[0-9]{1,12}\.(write\.c?|sync\.)lat_p99$')
 ),
 
-preferred as (
+preferred_tails as (
     select * from tails
     qualify is_sync or not bool_or(is_sync) over (partition by experiment_id, config_id, buffer_bytes)
 ),
 
-tailed as (
+tailed_points as (
     select
         experiment_id, config_id, buffer_bytes,
         count(*) as n_p99,
@@ -93,13 +93,13 @@ tailed as (
         p99_latency_us - half_width as low_p99_latency_us,
         p99_latency_us + half_width as high_p99_latency_us,
         {{ of_sample('avg', 'p999') }} as p999_latency_us
-    from preferred
+    from preferred_tails
     group by experiment_id, config_id, buffer_bytes
 )
 
 select
     points.*,
-    tailed.* exclude (experiment_id, config_id, buffer_bytes, half_width),
+    tailed_points.* exclude (experiment_id, config_id, buffer_bytes, half_width),
     {%- for test, value in (('throughput', 'mean_throughput_kb_per_s'), ('latency', 'mean_latency_us'), ('ratio', 'ratio')) %}
     case when points.{{ value }} is not null then not coalesce(beaten.is_beaten_{{ test }}, false) end as is_best_{{ test }},
     {%- endfor %}
@@ -109,7 +109,7 @@ select
     (points.mean_throughput_kb_per_s - coalesce(points.sd_throughput_kb_per_s, 0))
     / nullif(points.mean_latency_us + coalesce(points.sd_latency_us, 0), 0) as conservative_ratio,
     least(points.n_throughput, points.n_latency) >= experiments.expected_runs as is_complete
-from rated as points
+from rated_points as points
 inner join {{ ref('dim_experiments') }} as experiments using (experiment_id)
 left join beaten using (experiment_id, config_id, buffer_bytes)
-left join tailed using (experiment_id, config_id, buffer_bytes)
+left join tailed_points using (experiment_id, config_id, buffer_bytes)

@@ -1,5 +1,5 @@
 -- Summary of a configuration's buffer sizes. Grain: experiment_id, config_id.
-with flat as (
+with flat_phases as (
     select
         experiment_id, config_id,
         -- a pair of phase 1 is flat up to its greater size
@@ -24,7 +24,7 @@ points as (
 
 select
     points.* exclude (smallest_bytes),
-    coalesce(flat.latency_flat_until_bytes, points.smallest_bytes) as latency_flat_until_bytes,
-    flat.throughput_flat_from_bytes
+    coalesce(flat_phases.latency_flat_until_bytes, points.smallest_bytes) as latency_flat_until_bytes,
+    flat_phases.throughput_flat_from_bytes
 from points
-left join flat on points.experiment_id = flat.experiment_id and points.config_id = flat.config_id
+left join flat_phases on points.experiment_id = flat_phases.experiment_id and points.config_id = flat_phases.config_id

@@ -17,7 +17,7 @@ with set_up as (
         and runs.sr = 3
 ),
 
-found as (
+found_results as (
     select
         paper.id,
         runs.run_id,
@@ -46,12 +46,12 @@ found as (
         on paper.figure = runs.figure and paper.policy = runs.policy and paper.jitter = runs.jitter and runs.latest = 1
 ),
 
-judged as (
+judged_results as (
     select
         paper.id,
-        found.run_id,
+        found_results.run_id,
         paper.figure, paper.policy, paper.measure, paper.x,
-        found.value,
+        found_results.value,
         paper.value as paper_value,
         paper.unit,
         case paper.rule
@@ -62,7 +62,7 @@ judged as (
         end as tolerance,
         paper.reason
     from {{ ref('tolerance_references') }} as paper
-    left join found on paper.id = found.id
+    left join found_results on paper.id = found_results.id
 )
 
 select
@@ -73,4 +73,4 @@ select
         when abs(value - paper_value) <= tolerance then 'agrees'
         else 'differs'
     end as verdict
-from judged
+from judged_results

@@ -33,7 +33,7 @@ extents as (
     where not regexp_matches(extents.flags, 'unknown_loc|delalloc|inline')
 ),
 
-placed as (
+placed_requests as (
     select
         requests.*,
         case when {{ holds }} then extents.file_name end as file_name,
@@ -51,7 +51,7 @@ placed as (
         and requests.sector >= extents.sector
 ),
 
-begun as (
+begun_requests as (
     select
         *,
         file_name is not null and direction = 'read' and error = 0 as is_file_read,
@@ -64,7 +64,7 @@ begun as (
             ) is null,
             false
         ) as is_first_of_read
-    from placed
+    from placed_requests
 )
 
 select
@@ -79,4 +79,4 @@ select
                 rows between unbounded preceding and current row
             ) as bigint)
     end as read_index
-from begun
+from begun_requests

@@ -32,23 +32,23 @@ crowds_{{ look + 1 }} as (
 ),
 {% endif %}
 {%- endfor %}
-counted as (
+counted_places as (
     select *, count(*) over (partition by place_type, place_id) as drive_count
     from shared_{{ looks }}
 ),
 
 -- the narrowest place of those that have an incident
-ranked as (
+ranked_places as (
     select
         *,
         row_number() over (
             partition by drive_id
             order by case place_type when 'enclosure' then 1 when 'raid_group' then 2 else 3 end asc, shared_hours desc, place_id asc
         ) as place
-    from counted
+    from counted_places
     where drive_count >= 2
 )
 
 select drive_id, place_type, place_id, drive_count, shared_hours, slow_hours
-from ranked
+from ranked_places
 where place = 1

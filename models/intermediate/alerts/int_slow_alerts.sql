@@ -2,7 +2,7 @@
 -- Alerts, what an operator should look at: a drive that has become slow, once however often it comes back; drives of one enclosure or host that became slow
 -- together, once for all of them and by the narrowest place that most of them share; a RAID group that is slow as a whole against its own
 -- past; a drive that has become a little slow for good. Also those that a floor of concern holds back. Grain: subject_type, subject_id, reason, raised_at.
-with alone as (
+with lone_alerts as (
     select
         raised.*,
         together.incident_id as part_of
@@ -34,7 +34,7 @@ select
     cast(drive_count as bigint) as drive_count,
     median_slowdown, max_slowdown, worst_hour_utc, latency_us, median_latency_us, part_of, despite_work, peer_kind, max_latency_us,
     floor_us, held_back_by
-from alone
+from lone_alerts
 union all
 select
     incident_id as alert_id,

@@ -25,7 +25,7 @@ numbered_turns as (
     from turns
 ),
 
-chronic as (
+chronic_turns as (
     select
         drive_id, raid_group_id,
         min(day_utc) + interval 1 day as raised_at,
@@ -45,26 +45,26 @@ chronic as (
 -- an acute alert hides the chronic one
 members as (
     select
-        chronic.drive_id, chronic.raised_at,
+        chronic_turns.drive_id, chronic_turns.raised_at,
         max_by(coalesce(together.incident_id, raised.alert_id), raised.raised_at) as part_of
-    from chronic
+    from chronic_turns
     inner join {{ ref('int_slow_alerts__raised') }} as raised
         on raised.subject_type = 'drive'
-        and chronic.drive_id = raised.subject_id
+        and chronic_turns.drive_id = raised.subject_id
         and raised.held_back_by is null
         and (
             raised.cleared_at is null
-            or (chronic.cleared_at is not null and raised.cleared_at >= chronic.cleared_at and raised.raised_at <= chronic.cleared_at)
+            or (chronic_turns.cleared_at is not null and raised.cleared_at >= chronic_turns.cleared_at and raised.raised_at <= chronic_turns.cleared_at)
         )
     left join {{ ref('int_slow_alerts__together') }} as together on raised.alert_id = together.alert_id
-    group by chronic.drive_id, chronic.raised_at
+    group by chronic_turns.drive_id, chronic_turns.raised_at
 )
 
 select
-    chronic.drive_id, chronic.raid_group_id, chronic.raised_at, chronic.cleared_at, chronic.first_slow_hour_utc, chronic.last_slow_hour_utc,
-    chronic.slow_hours, chronic.max_latency_us, members.part_of, drives.peer_kind,
+    chronic_turns.drive_id, chronic_turns.raid_group_id, chronic_turns.raised_at, chronic_turns.cleared_at, chronic_turns.first_slow_hour_utc, chronic_turns.last_slow_hour_utc,
+    chronic_turns.slow_hours, chronic_turns.max_latency_us, members.part_of, drives.peer_kind,
     {{ alert_floor('drives.peer_kind') }} as floor_us,
-    case when chronic.max_latency_us < {{ alert_floor('drives.peer_kind') }} then {{ below_the_floor() }} end as held_back_by
-from chronic
-left join members on chronic.drive_id = members.drive_id and chronic.raised_at = members.raised_at
-left join {{ ref('int_drives') }} as drives on chronic.drive_id = drives.drive_id
+    case when chronic_turns.max_latency_us < {{ alert_floor('drives.peer_kind') }} then {{ below_the_floor() }} end as held_back_by
+from chronic_turns
+left join members on chronic_turns.drive_id = members.drive_id and chronic_turns.raised_at = members.raised_at
+left join {{ ref('int_drives') }} as drives on chronic_turns.drive_id = drives.drive_id

@@ -1,7 +1,7 @@
 {{ config(meta={'made': 'each_build'}) }}
 -- Times at which a drive or RAID group became slow: runs of its slow hours with several within a day. Those that return within weeks are one alert.
 -- Grain: subject_type, subject_id, run_number.
-with followed as (
+with followed_hours as (
     select
         *,
         coalesce(
@@ -16,13 +16,13 @@ with followed as (
     where held_back_by is null
 ),
 
-numbered as (
+numbered_hours as (
     select
         *,
         sum(case when is_continued then 0 else 1 end) over (
             partition by subject_type, subject_id order by hour_utc rows between unbounded preceding and current row
         ) as run_number
-    from followed
+    from followed_hours
 ),
 
 runs as (
@@ -33,7 +33,7 @@ runs as (
         min(case when latency_us >= floor_us then hour_utc end) as reached_at,
         min(hour_utc) as first_slow_hour_utc,
         max(hour_utc) as last_slow_hour_utc
-    from numbered
+    from numbered_hours
     group by subject_type, subject_id, run_number
 ),
 

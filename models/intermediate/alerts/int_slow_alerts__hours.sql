@@ -14,7 +14,7 @@ with kinds as (
 ),
 
 -- a pool spreads its work over many drives and names them; of a group that is only guessed others may be in another array
-working as (
+work_events as (
     select
         coalesce(events.raid_group_id, drives.current_raid_group_id) as named_raid_group_id,
         events.drive_id, events.event_type,
@@ -32,14 +32,14 @@ working as (
 -- each under the groups of all kinds in its array; work that goes on within an hour is the same
 works as (
     select distinct
-        coalesce(periods.raid_group_id, working.named_raid_group_id) as raid_group_id,
-        working.drive_id, working.event_type, working.begun_at, working.ended_at,
-        coalesce(working.is_of_drive, false) as is_of_drive,
-        max(case when working.begun_at <= working.earlier_ended_at + interval 1 hour then null else working.begun_at end) over (
-            partition by working.drive_id, working.event_type order by working.begun_at rows between unbounded preceding and current row
+        coalesce(periods.raid_group_id, work_events.named_raid_group_id) as raid_group_id,
+        work_events.drive_id, work_events.event_type, work_events.begun_at, work_events.ended_at,
+        coalesce(work_events.is_of_drive, false) as is_of_drive,
+        max(case when work_events.begun_at <= work_events.earlier_ended_at + interval 1 hour then null else work_events.begun_at end) over (
+            partition by work_events.drive_id, work_events.event_type order by work_events.begun_at rows between unbounded preceding and current row
         ) as work_begun_at
-    from working
-    left join {{ ref('int_drives__periods') }} as periods on working.named_raid_group_id = periods.named_raid_group_id
+    from work_events
+    left join {{ ref('int_drives__periods') }} as periods on work_events.named_raid_group_id = periods.named_raid_group_id
 ),
 
 -- by day, as a pool has thousands of them a day; longer work than four weeks is not looked at
@@ -123,7 +123,7 @@ all_slow_hours as (
     select * from slow_group_hours
 ),
 
-worked as (
+worked_hours as (
     select
         hours.subject_type, hours.subject_id, hours.hour_utc, hours.raid_group_id, hours.slowdown, hours.slow_at, works.event_type,
         works.is_of_drive,
@@ -143,19 +143,19 @@ worked as (
 
 -- drives that the same work names; nothing slow is known of one without a row
 workers as (
-    select distinct worked.subject_id, worked.hour_utc, worked.event_type, works.drive_id
-    from worked
+    select distinct worked_hours.subject_id, worked_hours.hour_utc, worked_hours.event_type, works.drive_id
+    from worked_hours
     inner join work_days as works
-        on worked.raid_group_id = works.raid_group_id
-        and date_trunc('day', worked.hour_utc) = works.day_utc
-        and worked.event_type = works.event_type
-        and worked.subject_id <> works.drive_id
-        and works.begun_at < worked.hour_utc + interval 1 hour
-        and works.ended_at > worked.hour_utc
-    where worked.is_of_drive
+        on worked_hours.raid_group_id = works.raid_group_id
+        and date_trunc('day', worked_hours.hour_utc) = works.day_utc
+        and worked_hours.event_type = works.event_type
+        and worked_hours.subject_id <> works.drive_id
+        and works.begun_at < worked_hours.hour_utc + interval 1 hour
+        and works.ended_at > worked_hours.hour_utc
+    where worked_hours.is_of_drive
 ),
 
-others as (
+other_drives as (
     select
         workers.subject_id, workers.hour_utc, workers.event_type,
         count(*) as drive_count,
@@ -167,20 +167,20 @@ others as (
 
 -- an hour is held back by work that neither lasts for too long nor shows that the drive is the slow one. In an array that is scrubbed all drives do
 -- the same; in one that rebuilds a drive is written and the rest are read
-held as (
+held_work as (
     select
-        worked.subject_type, worked.subject_id, worked.hour_utc, worked.work_begun_at,
+        worked_hours.subject_type, worked_hours.subject_id, worked_hours.hour_utc, worked_hours.work_begun_at,
         case
-            when worked.subject_type = 'drive' and (
-                (worked.event_type = 'scrub' and not worked.is_of_drive)
-                or (others.drive_count >= {{ var('min_reporting_drives') - 1 }} and worked.slowdown >= worked.slow_at * others.median_slowdown)
+            when worked_hours.subject_type = 'drive' and (
+                (worked_hours.event_type = 'scrub' and not worked_hours.is_of_drive)
+                or (other_drives.drive_count >= {{ var('min_reporting_drives') - 1 }} and worked_hours.slowdown >= worked_hours.slow_at * other_drives.median_slowdown)
             ) then 'slower than the others at the same work'
-            when worked.hour_utc >= worked.work_begun_at + interval {{ work_hours }} hour then 'work of more than {{ work_hours }} hours'
+            when worked_hours.hour_utc >= worked_hours.work_begun_at + interval {{ work_hours }} hour then 'work of more than {{ work_hours }} hours'
         end as despite_work,
-        case worked.event_type when 'rebuild' then 'rebuild or recovery' else 'scrub or check' end as held_back_by
-    from worked
-    left join others
-        on worked.subject_id = others.subject_id and worked.hour_utc = others.hour_utc and worked.event_type = others.event_type
+        case worked_hours.event_type when 'rebuild' then 'rebuild or recovery' else 'scrub or check' end as held_back_by
+    from worked_hours
+    left join other_drives
+        on worked_hours.subject_id = other_drives.subject_id and worked_hours.hour_utc = other_drives.hour_utc and worked_hours.event_type = other_drives.event_type
 ),
 
 held_hours as (
@@ -189,7 +189,7 @@ held_hours as (
         max(case when despite_work is null then held_back_by end) as held_back_by,
         min(case when despite_work is null then work_begun_at end) as work_begun_at,
         min(despite_work) as despite_work
-    from held
+    from held_work
     group by subject_type, subject_id, hour_utc
 )
 

@@ -49,7 +49,7 @@ alerts as (
     group by subject_type, subject_id, alert_number
 ),
 
-timed as (
+timed_alerts as (
     select
         *,
         -- the more often it came back, the longer it has to be quiet
@@ -75,7 +75,7 @@ select
         end
     ) as cleared_at,
     case alerts.subject_type when 'drive' then 1 else raid_groups.data_drive_count end as drive_count
-from timed as alerts
+from timed_alerts as alerts
 left join {{ ref('int_drives') }} as drives on alerts.subject_type = 'drive' and alerts.subject_id = drives.drive_id
 left join {{ ref('int_drives__standing') }} as standing on drives.drive_id = standing.drive_id
 left join {{ ref('int_raid_groups') }} as raid_groups

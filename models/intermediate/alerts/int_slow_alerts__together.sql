@@ -44,7 +44,7 @@ left_over as (
         and not exists (select 1 from of_enclosures where of_enclosures.episode_id = by_place.episode_id)
 ),
 
-chained as (
+chained_alerts as (
     select * from of_enclosures
     union all
     {{ raised_together('left_over') }}
@@ -57,7 +57,7 @@ chains as (
         min(case when is_together then raised_at end) as raised_at,
         min(first_slow_hour_utc) as first_slow_hour_utc,
         max(last_slow_hour_utc) as last_slow_hour_utc
-    from chained
+    from chained_alerts
     group by place_type, place_id, chain_number
 ),
 
@@ -75,27 +75,27 @@ incidents as (
 ),
 
 -- a drive that was mostly slow alone keeps its own alert
-shared as (
+shared_places as (
     select
-        chained.alert_id, chained.place_type, chained.place_id,
+        chained_alerts.alert_id, chained_alerts.place_type, chained_alerts.place_id,
         ordered_chains.incident_number,
         count(*) as shared_count
-    from chained
+    from chained_alerts
     inner join ordered_chains
-        on chained.place_type = ordered_chains.place_type
-        and chained.place_id = ordered_chains.place_id
-        and chained.chain_number = ordered_chains.chain_number
-    group by chained.alert_id, chained.place_type, chained.place_id, ordered_chains.incident_number
+        on chained_alerts.place_type = ordered_chains.place_type
+        and chained_alerts.place_id = ordered_chains.place_id
+        and chained_alerts.chain_number = ordered_chains.chain_number
+    group by chained_alerts.alert_id, chained_alerts.place_type, chained_alerts.place_id, ordered_chains.incident_number
 ),
 
 mostly_shared as (
     select
-        shared.*,
+        shared_places.*,
         raised.subject_id as drive_id,
-        row_number() over (partition by shared.alert_id order by shared.shared_count desc, shared.place_type asc, shared.incident_number desc) as share_place
-    from shared
-    inner join {{ ref('int_slow_alerts__raised') }} as raised on shared.alert_id = raised.alert_id
-    where 2 * shared.shared_count >= raised.episode_count
+        row_number() over (partition by shared_places.alert_id order by shared_places.shared_count desc, shared_places.place_type asc, shared_places.incident_number desc) as share_place
+    from shared_places
+    inner join {{ ref('int_slow_alerts__raised') }} as raised on shared_places.alert_id = raised.alert_id
+    where 2 * shared_places.shared_count >= raised.episode_count
 ),
 
 members as (

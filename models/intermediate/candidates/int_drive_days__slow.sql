@@ -7,7 +7,7 @@ with slow_hours as (
 ),
 
 -- where inventory names a host, its enclosure adds nothing
-together as (
+shared_hours as (
     select
         drive_id, hour_utc,
         max(case when place_type = 'raid_group' then spell_drive_count else 0 end) >= {{ var('together_drives') }}
@@ -17,20 +17,20 @@ together as (
     group by drive_id, hour_utc
 ),
 
-judged as (
+judged_hours as (
     select
         slow_hours.drive_id, slow_hours.day_utc, slow_hours.hour_utc, slow_hours.rate_imbalance,
-        coalesce(together.is_together, false) as is_together,
+        coalesce(shared_hours.is_together, false) as is_together,
         -- no request waits for all of a device class or of a guess: an hour with several slow drives is that of each. Where too few drives are left to
         -- judge the hour without it, it is the drive's if no other was slow
         case
-            when slow_hours.slow_drives > 1 and not coalesce(together.is_of_array, false) then true
+            when slow_hours.slow_drives > 1 and not coalesce(shared_hours.is_of_array, false) then true
             when tail_hours.tail_1_without_one is null then slow_hours.slow_drives = 1
             else tail_hours.is_caused_by_slowest and tail_hours.slowest_drive_id = slow_hours.drive_id
         end as is_caused,
-        slow_hours.slow_drives = 2 and together.is_of_array and not tail_hours.is_caused_by_slowest as is_paired
+        slow_hours.slow_drives = 2 and shared_hours.is_of_array and not tail_hours.is_caused_by_slowest as is_paired
     from slow_hours
-    left join together on slow_hours.drive_id = together.drive_id and slow_hours.hour_utc = together.hour_utc
+    left join shared_hours on slow_hours.drive_id = shared_hours.drive_id and slow_hours.hour_utc = shared_hours.hour_utc
     left join {{ ref('int_raid_hours__counterfactual') }} as tail_hours
         on slow_hours.raid_group_id = tail_hours.raid_group_id and slow_hours.hour_utc = tail_hours.hour_utc
 )
@@ -43,5 +43,5 @@ select
     {{ counted('is_paired') }} as tail_hours_paired,
     {{ median_of_group('rate_imbalance') }} as load_ratio,
     max(hour_utc) as last_slow_hour_utc
-from judged
+from judged_hours
 group by drive_id, day_utc

@@ -1,5 +1,5 @@
 -- Facts known of each drive at a boundary, of drives with a slow hour in the 28 days before it. Grain: drive_id, boundary_utc.
-with slow as (
+with slow_weeks as (
     select
         days.drive_id,
         boundaries.boundary_utc, boundaries.is_monday,
@@ -18,39 +18,39 @@ with slow as (
     group by days.drive_id, boundaries.boundary_utc, boundaries.is_monday
 ),
 
-observed as (
+observed_weeks as (
     select
-        slow.drive_id, slow.boundary_utc,
+        slow_weeks.drive_id, slow_weeks.boundary_utc,
         max_by(days.raid_group_id, cast(days.day_utc as string) || ' ' || days.raid_group_id) as raid_group_id,
         max_by(days.is_group_guessed, cast(days.day_utc as string) || ' ' || days.raid_group_id) as is_group_guessed,
         cast(sum(days.judged_hours) as bigint) as drive_hours_28d,
         count(distinct days.day_utc) as observed_days_28d,
         cast(sum(days.reported_hours) as bigint) as reported_hours_28d,
         cast(
-            coalesce(sum(case when days.day_utc >= cast(slow.boundary_utc - interval 3 day as date) then days.judged_hours end), 0) as bigint
+            coalesce(sum(case when days.day_utc >= cast(slow_weeks.boundary_utc - interval 3 day as date) then days.judged_hours end), 0) as bigint
         ) as drive_hours_3d
-    from slow
+    from slow_weeks
     inner join {{ ref('int_drive_days') }} as days
-        on slow.drive_id = days.drive_id
-        and days.day_utc < cast(slow.boundary_utc as date)
-        and days.day_utc >= cast(slow.boundary_utc - interval 28 day as date)
+        on slow_weeks.drive_id = days.drive_id
+        and days.day_utc < cast(slow_weeks.boundary_utc as date)
+        and days.day_utc >= cast(slow_weeks.boundary_utc - interval 28 day as date)
     where days.judged_hours > 0
-    group by slow.drive_id, slow.boundary_utc
+    group by slow_weeks.drive_id, slow_weeks.boundary_utc
 ),
 
 -- drives that only share a host may do different jobs
 members as (
     select
-        observed.drive_id, observed.boundary_utc,
+        observed_weeks.drive_id, observed_weeks.boundary_utc,
         days.drive_id as member_id,
         2 * sum(days.like_load_hours) > sum(days.slowdown_hours) as is_like
-    from observed
+    from observed_weeks
     inner join {{ ref('int_drive_days') }} as days
-        on observed.raid_group_id = days.raid_group_id
-        and days.day_utc < cast(observed.boundary_utc as date)
-        and days.day_utc >= cast(observed.boundary_utc - interval 28 day as date)
-    where observed.is_group_guessed
-    group by observed.drive_id, observed.boundary_utc, days.drive_id
+        on observed_weeks.raid_group_id = days.raid_group_id
+        and days.day_utc < cast(observed_weeks.boundary_utc as date)
+        and days.day_utc >= cast(observed_weeks.boundary_utc - interval 28 day as date)
+    where observed_weeks.is_group_guessed
+    group by observed_weeks.drive_id, observed_weeks.boundary_utc, days.drive_id
 ),
 
 jobs as (
@@ -60,7 +60,7 @@ jobs as (
 ),
 
 -- slow hours in which its array worked, but for those in which it was slower than others at that work; which array that is, inventory says as of now
-working as (
+weeks_of_work as (
     select hours.subject_id as drive_id, boundaries.boundary_utc, count(*) as work_hours
     from {{ ref('int_slow_alerts__hours') }} as hours
     inner join {{ ref('int_boundaries') }} as boundaries
@@ -72,25 +72,25 @@ working as (
 )
 
 select
-    slow.drive_id, slow.boundary_utc, slow.is_monday,
+    slow_weeks.drive_id, slow_weeks.boundary_utc, slow_weeks.is_monday,
     coalesce(described.kind, drives.declared_kind, 'unknown') as kind,
-    observed.raid_group_id,
+    observed_weeks.raid_group_id,
     described.model,
-    observed.drive_hours_28d, observed.observed_days_28d, observed.reported_hours_28d, observed.drive_hours_3d,
-    slow.slow_hours_28d, slow.slow_days_14d, slow.slow_hours_3d, slow.together_hours_28d, slow.tail_hours_caused_28d,
-    slow.tail_hours_paired_28d, slow.last_slow_hour_utc, slow.load_ratio,
-    coalesce(working.work_hours, 0) as work_hours_28d,
-    coalesce(observed.is_group_guessed, false) and not coalesce(jobs.is_one_job, false) as has_unlike_peers
-from slow
-inner join observed on slow.drive_id = observed.drive_id and slow.boundary_utc = observed.boundary_utc
-left join jobs on slow.drive_id = jobs.drive_id and slow.boundary_utc = jobs.boundary_utc
-left join working on slow.drive_id = working.drive_id and slow.boundary_utc = working.boundary_utc
+    observed_weeks.drive_hours_28d, observed_weeks.observed_days_28d, observed_weeks.reported_hours_28d, observed_weeks.drive_hours_3d,
+    slow_weeks.slow_hours_28d, slow_weeks.slow_days_14d, slow_weeks.slow_hours_3d, slow_weeks.together_hours_28d, slow_weeks.tail_hours_caused_28d,
+    slow_weeks.tail_hours_paired_28d, slow_weeks.last_slow_hour_utc, slow_weeks.load_ratio,
+    coalesce(weeks_of_work.work_hours, 0) as work_hours_28d,
+    coalesce(observed_weeks.is_group_guessed, false) and not coalesce(jobs.is_one_job, false) as has_unlike_peers
+from slow_weeks
+inner join observed_weeks on slow_weeks.drive_id = observed_weeks.drive_id and slow_weeks.boundary_utc = observed_weeks.boundary_utc
+left join jobs on slow_weeks.drive_id = jobs.drive_id and slow_weeks.boundary_utc = jobs.boundary_utc
+left join weeks_of_work on slow_weeks.drive_id = weeks_of_work.drive_id and slow_weeks.boundary_utc = weeks_of_work.boundary_utc
 -- as inventory stood in the last hour before the boundary
 left join {{ ref('int_drives__described') }} as described
-    on slow.drive_id = described.drive_id
-    and slow.boundary_utc > described.from_hour_utc
-    and slow.boundary_utc <= described.to_hour_utc
-left join {{ ref('int_drives') }} as drives on slow.drive_id = drives.drive_id
-left join {{ ref('int_drives__standing') }} as standing on slow.drive_id = standing.drive_id
+    on slow_weeks.drive_id = described.drive_id
+    and slow_weeks.boundary_utc > described.from_hour_utc
+    and slow_weeks.boundary_utc <= described.to_hour_utc
+left join {{ ref('int_drives') }} as drives on slow_weeks.drive_id = drives.drive_id
+left join {{ ref('int_drives__standing') }} as standing on slow_weeks.drive_id = standing.drive_id
 -- a drive that has gone needs no verdict
-where not coalesce(drives.is_logical, false) and coalesce(standing.left_at > slow.boundary_utc, true)
+where not coalesce(drives.is_logical, false) and coalesce(standing.left_at > slow_weeks.boundary_utc, true)

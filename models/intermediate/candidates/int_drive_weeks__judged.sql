@@ -28,7 +28,7 @@ with drive_weeks as (
     left join {{ ref('int_drives') }} as drives on drive_weeks.drive_id = drives.drive_id
 ),
 
-priced as (
+priced_weeks as (
     select
         *,
         (tail_hours_caused_28d + pair_ratio * tail_hours_paired_28d) * day_ratio as own_tail_hours_28d,
@@ -42,7 +42,7 @@ priced as (
     from drive_weeks
 ),
 
-tried as (
+tried_weeks as (
     select
         *,
         last_slow_hour_utc < boundary_utc - interval {{ quiet_days }} day as is_quiet,
@@ -63,7 +63,7 @@ tried as (
             {{ var('replace_evidence_days') }} - slow_days_14d,
             case when slow_hours_3d >= {{ onset_hours - 24 }} then 1 when slow_hours_3d >= {{ onset_hours - 48 }} then 2 else 3 end
         ) as least_days
-    from priced
+    from priced_weeks
 )
 
 select
@@ -81,4 +81,4 @@ select
         when is_constant then 'constant'
         else 'none'
     end as replace_rule
-from tried
+from tried_weeks

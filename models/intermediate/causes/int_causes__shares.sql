@@ -1,5 +1,5 @@
 -- Share of each cause in slow intervals and in their hours. Grain: measure, class, x, kind.
-with weekly as (
+with weekly_intervals as (
     select
         kind, raid_group_id,
         cast({{ hour_index("cast(date_trunc('week', started_at) as timestamp)") }} as double) as x,
@@ -12,7 +12,7 @@ with weekly as (
 
 by_cause as (
     select kind, raid_group_id, x, cause, interval_count, cast(slow_hours as bigint) as slow_hours
-    from weekly
+    from weekly_intervals
     union all
     select
         kind, raid_group_id,
@@ -20,7 +20,7 @@ by_cause as (
         cause,
         cast(sum(interval_count) as bigint) as interval_count,
         cast(sum(slow_hours) as bigint) as slow_hours
-    from weekly
+    from weekly_intervals
     group by kind, raid_group_id, cause
 ),
 

@@ -2,7 +2,7 @@
 {%- set spell_gap_hours = 24 %}{#- quiet hours that a spell may hold; and drives share a spell when theirs began at most this many hours apart -#}
 -- Slow drive-hours by the places in which a drive shares faults with others: its enclosure, its host, its array. How many drives of the place were slow.
 -- Grain: drive_id, hour_utc, place_type.
-with begun as (
+with begun_hours as (
     select
         drive_id, raid_group_id, hour_utc,
         case
@@ -19,7 +19,7 @@ slow_hours as (
     select
         drive_id, raid_group_id, hour_utc,
         max(began_at) over (partition by drive_id order by hour_utc rows between unbounded preceding and current row) as spell_began_at
-    from begun
+    from begun_hours
 ),
 
 group_hours as (

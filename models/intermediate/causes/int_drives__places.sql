@@ -36,7 +36,7 @@ shared_enclosures as (
     having count(case when is_taken and slot is not null then 1 end) = 0
 ),
 
-described as (
+described_drives as (
     select drive_id, host, enclosure, site, since_hour_utc as from_hour_utc, to_hour_utc
     from {{ ref('int_drives__described') }}
     union all
@@ -57,10 +57,10 @@ select
         when drives.host is not null then drives.host || '/' || drives.enclosure
         else drives.enclosure
     end as place_id
-from described as drives
+from described_drives as drives
 left join shared_enclosures as shared on drives.site = shared.site and drives.enclosure = shared.enclosure
 where drives.enclosure is not null
 union all
 select drive_id, from_hour_utc, to_hour_utc, true as has_host, 'host' as place_type, host as place_id
-from described
+from described_drives
 where host is not null

@@ -1,5 +1,5 @@
 -- Since when each drive is slow, and why most of its slow hours were, of the slow intervals that reach into the last 28 days. Grain: drive_id.
-with recent as (
+with recent_intervals as (
     select
         causes.drive_id, causes.started_at, causes.interval_hours, causes.cause, causes.evidence,
         row_number() over (partition by causes.drive_id, causes.cause order by causes.interval_hours desc, causes.started_at asc) as length_rank
@@ -10,15 +10,15 @@ with recent as (
 
 by_cause as (
     select
-        recent.drive_id, recent.cause,
-        min(recent.started_at) as started_at,
-        sum(recent.interval_hours) as cause_hours,
-        max(case when recent.length_rank = 1 then recent.evidence end) as evidence
-    from recent
-    group by recent.drive_id, recent.cause
+        recent_intervals.drive_id, recent_intervals.cause,
+        min(recent_intervals.started_at) as started_at,
+        sum(recent_intervals.interval_hours) as cause_hours,
+        max(case when recent_intervals.length_rank = 1 then recent_intervals.evidence end) as evidence
+    from recent_intervals
+    group by recent_intervals.drive_id, recent_intervals.cause
 ),
 
-ranked as (
+ranked_causes as (
     select
         by_cause.*,
         min(by_cause.started_at) over (partition by by_cause.drive_id) as slow_since_utc,
@@ -28,5 +28,5 @@ ranked as (
 )
 
 select drive_id, slow_since_utc, cause, evidence
-from ranked
+from ranked_causes
 where cause_place = 1

@@ -80,7 +80,7 @@ neighbour_hours as (
     group by drive_id, hour_utc
 ),
 
-counted as (
+counted_intervals as (
     select
         slow_hours.drive_id, slow_hours.started_at,
         count(*) as interval_hours,
@@ -234,10 +234,10 @@ cohorts as (
 
 hours_of_causes as (
     select
-        counted.*,
+        counted_intervals.*,
         causes.cause,
-        case causes.cause{% for cause, hours, evidence in in_most_hours %} when '{{ cause }}' then counted.{{ hours }}{% endfor %} end as cause_hours
-    from counted
+        case causes.cause{% for cause, hours, evidence in in_most_hours %} when '{{ cause }}' then counted_intervals.{{ hours }}{% endfor %} end as cause_hours
+    from counted_intervals
     cross join (values{% for cause, hours, evidence in in_most_hours %} ('{{ cause }}'){{ ',' if not loop.last }}{% endfor %}) as causes (cause)
 )
 

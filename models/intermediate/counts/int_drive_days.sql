@@ -9,7 +9,7 @@
 {%- set numbers = ['judged_hours', 'like_load_hours', 'judged_slow_hours', 'io_count'] %}
 {%- for edge in var('slowdown_edges') %}{% do numbers.append('slowdown_hours_' ~ edge_name(edge)) %}{% endfor %}
 {%- for edge in (var('chronic_clear_slowdown'), var('chronic_slowdown')) %}{% do numbers.append('judged_hours_' ~ edge_name(edge)) %}{% endfor %}
-with computed as (
+with computed_days as (
     select
         day_utc, drive_id, raid_group_id,
         min(hour_utc) as first_hour_utc,
@@ -57,31 +57,31 @@ with computed as (
 
 drive_days as (
     select
-        coalesce(computed.day_utc, earlier.day_utc) as day_utc,
-        coalesce(computed.drive_id, earlier.drive_id) as drive_id,
-        coalesce(computed.raid_group_id, earlier.raid_group_id) as raid_group_id,
-        coalesce(earlier.first_hour_utc, computed.first_hour_utc) as first_hour_utc,
-        coalesce(computed.last_hour_utc, earlier.last_hour_utc) as last_hour_utc,
-        coalesce(computed.declared_kind, earlier.declared_kind) as declared_kind,
-        coalesce(computed.is_group_guessed, earlier.is_group_guessed) as is_group_guessed,
+        coalesce(computed_days.day_utc, earlier.day_utc) as day_utc,
+        coalesce(computed_days.drive_id, earlier.drive_id) as drive_id,
+        coalesce(computed_days.raid_group_id, earlier.raid_group_id) as raid_group_id,
+        coalesce(earlier.first_hour_utc, computed_days.first_hour_utc) as first_hour_utc,
+        coalesce(computed_days.last_hour_utc, earlier.last_hour_utc) as last_hour_utc,
+        coalesce(computed_days.declared_kind, earlier.declared_kind) as declared_kind,
+        coalesce(computed_days.is_group_guessed, earlier.is_group_guessed) as is_group_guessed,
 {%- for name in sets %}
-        coalesce(computed.{{ name }}_in, 0) | coalesce(earlier.{{ name }}_in, 0) as {{ name }}_in,
+        coalesce(computed_days.{{ name }}_in, 0) | coalesce(earlier.{{ name }}_in, 0) as {{ name }}_in,
 {%- endfor %}
 {%- for name in numbers %}
-        coalesce(computed.{{ name }} + earlier.{{ name }}, computed.{{ name }}, earlier.{{ name }}) as {{ name }},
+        coalesce(computed_days.{{ name }} + earlier.{{ name }}, computed_days.{{ name }}, earlier.{{ name }}) as {{ name }},
 {%- endfor %}
 {%- for name in ('slow_at', 'max_slowdown', 'max_late_latency_us') %}
-        greatest(computed.{{ name }}, earlier.{{ name }}) as {{ name }}{{ ',' if not loop.last }}
+        greatest(computed_days.{{ name }}, earlier.{{ name }}) as {{ name }}{{ ',' if not loop.last }}
 {%- endfor %}
-    from computed
+    from computed_days
     full join {{ source('plan', 'earlier_drive_days') }} as earlier
-        on computed.day_utc = earlier.day_utc
-        and computed.drive_id = earlier.drive_id
-        and computed.raid_group_id = earlier.raid_group_id
+        on computed_days.day_utc = earlier.day_utc
+        and computed_days.drive_id = earlier.drive_id
+        and computed_days.raid_group_id = earlier.raid_group_id
 ),
 
 -- the hour before a day's first is the last of the day before
-followed as (
+followed_days as (
     select
         drive_days.*,
 {%- for hours in ('slowdown', 'slow', 'mild', 'peer') %}
@@ -106,4 +106,4 @@ select
     {{ hour_count('slow_in & after_slowdown_in & ~after_slow_in') }} as to_slow_hours,
     {{ hour_count('slow_in & after_slow_in') }} as slow_persist_hours,
     {{ hour_count('slowdown_in & ~slow_in & after_slow_in') }} as back_to_stable_hours
-from followed
+from followed_days

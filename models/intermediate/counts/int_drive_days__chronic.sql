@@ -32,7 +32,7 @@ suspect_days as (
     inner join {{ ref('int_raid_group_days') }} as group_days on drives.current_raid_group_id = group_days.raid_group_id
 ),
 
-daily as (
+daily_counts as (
     select
         drive_id, day_utc,
         sum(drive_hours) as drive_hours,
@@ -59,7 +59,7 @@ windows as (
             range between interval {{ var('chronic_window_days') - 1 }} day preceding and current row
         ) as window_{{ hours }}{{ "," if not loop.last }}
 {%- endfor %}
-    from daily
+    from daily_counts
 )
 
 -- more than half of its hours, in at least half of the RAID group's: is_chronic of fct_drive_slowness as it was when the day was over.

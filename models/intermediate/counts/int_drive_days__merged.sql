@@ -3,7 +3,7 @@
 with {{ named_spans("(select * from " ~ ref('stg_raw__drive_hours') ~ " where source is not null and drive_id in (select alias from "
     ~ ref('int_names') ~ " where is_only is not true)) as delivered") }},
 
-counted as (
+counted_spans as (
     select drive_id, hour_utc, shared_serial, path_spans, part_spans, other_spans, cast(0 as bigint) as changed_spans
     from {{ ref('int_drive_hours__measured') }}
     where shared_serial is not null or path_spans > 0 or part_spans > 0 or other_spans > 0
@@ -16,16 +16,16 @@ counted as (
         cast(0 as bigint) as part_spans,
         cast(0 as bigint) as other_spans,
         cast(1 as bigint) as changed_spans
-    from seen
+    from seen_spans
     where serial is null
 ),
 
-merged as (
+merged_spans as (
     select
         cast(hour_utc as date) as day_utc, drive_id, shared_serial,
         case when shared_serial is null then cast(0 as bigint) else cast(1 as bigint) end as shared_hours,
         path_spans, part_spans, other_spans, changed_spans
-    from counted
+    from counted_spans
     where hour_utc >= {{ first_computed_hour() }}
     union all
     select day_utc, drive_id, shared_serial, shared_hours, path_spans, part_spans, other_spans, changed_spans
@@ -41,5 +41,5 @@ select
     cast(sum(part_spans) as bigint) as part_spans,
     cast(sum(other_spans) as bigint) as other_spans,
     cast(sum(changed_spans) as bigint) as changed_spans
-from merged
+from merged_spans
 group by day_utc, drive_id

@@ -11,7 +11,7 @@ with days as (
     group by drive_id, day_utc
 ),
 
-rated as (
+rated_days as (
     select
         *,
         {{ perseus_risk('event_count', 'event_ratio') }} as risk
@@ -26,4 +26,4 @@ select
             partition by drive_id order by day_utc range between interval {{ var('perseus_days') - 1 }} day preceding and current row
         ) as bigint
     ) as window_risk
-from rated
+from rated_days

@@ -28,7 +28,7 @@ centres as (
     group by raid_group_id, day_utc
 ),
 
-centred as (
+centred_days as (
     select peers.*, centres.epsilon_us, peers.latency_us - centres.centre_us as deviation_us
     from peers
     inner join centres on peers.raid_group_id = centres.raid_group_id and peers.day_utc = centres.day_utc
@@ -41,38 +41,38 @@ spreads as (
         {{ median_of_group('abs(deviation_us)') }} as mad_us,
         {{ median_of_group('case when deviation_us >= 0 then deviation_us end') }} as upper_mad_us,
         {{ median_of_group('case when deviation_us <= 0 then -deviation_us end') }} as lower_mad_us
-    from centred
+    from centred_days
     group by raid_group_id, day_utc
 ),
 
-placed as (
+placed_days as (
     select
         *,
         row_number() over (partition by raid_group_id, hour_utc order by latency_us, drive_id) as place,
         count(*) over (partition by raid_group_id, hour_utc) as peer_count,
         latency_us - lag(latency_us) over (partition by raid_group_id, hour_utc order by latency_us, drive_id) > epsilon_us as is_apart
-    from centred
+    from centred_days
 ),
 
 -- no two gaps of an hour are wider than 0.55 of the day's span: it has one cluster, or one on either side
-judged as (
+judged_days as (
     select
-        placed.*,
-        placed.peer_count >= {{ least_drives }}
+        placed_days.*,
+        placed_days.peer_count >= {{ least_drives }}
         and coalesce(
             2 * (
-                max(case when placed.is_apart then placed.place end) over (
-                    partition by placed.raid_group_id, placed.hour_utc order by placed.place rows between unbounded preceding and current row
+                max(case when placed_days.is_apart then placed_days.place end) over (
+                    partition by placed_days.raid_group_id, placed_days.hour_utc order by placed_days.place rows between unbounded preceding and current row
                 ) - 1
-            ) >= placed.peer_count,
+            ) >= placed_days.peer_count,
             false
         ) as is_beyond_cluster,
         case
-            when spreads.lower_mad_us > 0 and spreads.upper_mad_us > 0 then placed.deviation_us / ({{ mad_factor }} * spreads.upper_mad_us)
+            when spreads.lower_mad_us > 0 and spreads.upper_mad_us > 0 then placed_days.deviation_us / ({{ mad_factor }} * spreads.upper_mad_us)
         end as grafana_score,
-        placed.deviation_us > {{ datadog_tolerance * mad_factor }} * spreads.mad_us as is_beyond_mad
-    from placed
-    inner join spreads on placed.raid_group_id = spreads.raid_group_id and placed.day_utc = spreads.day_utc
+        placed_days.deviation_us > {{ datadog_tolerance * mad_factor }} * spreads.mad_us as is_beyond_mad
+    from placed_days
+    inner join spreads on placed_days.raid_group_id = spreads.raid_group_id and placed_days.day_utc = spreads.day_utc
 ),
 
 days as (
@@ -82,7 +82,7 @@ days as (
         {{ counted('is_beyond_cluster') }} as dbscan_hours,
         {{ counted('grafana_score > ' ~ grafana_scores) }} as grafana_hours,
         {{ counted('is_beyond_mad') }} as datadog_hours
-    from judged
+    from judged_days
     group by drive_id, day_utc
 )
 {% for detector, hours, share in (('grafana_dbscan', 'dbscan_hours', 0), ('grafana_mad', 'grafana_hours', 0), ('datadog_mad', 'datadog_hours', datadog_share)) %}

@@ -20,7 +20,7 @@ days as (
     having sum(days.slowdown_hours) > 0
 ),
 
-numbered as (
+numbered_days as (
     select
         *,
         cast(row_number() over (partition by drive_id order by day_utc) as bigint) as day_number,
@@ -30,7 +30,7 @@ numbered as (
     from days
 ),
 
-placed as (
+placed_days as (
     select
         *,
         day_number - max(case when slow_hours > 0 then day_number end) over (
@@ -39,7 +39,7 @@ placed as (
         day_number - max(case when slow_hours > 0 then day_number end) over (
             partition by drive_id order by day_number rows between unbounded preceding and 1 preceding
         ) - 1 as quiet_days_before
-    from numbered
+    from numbered_days
 ),
 
 slow_days as (
@@ -48,7 +48,7 @@ slow_days as (
         cast(slow_hours as double) as slow_hours,
         coalesce(quiet_days_before, 0) as rest_days,
         1.0 + least(cast(slow_hours as double) / drive_hours, {{ tikv_slow_share }}) / {{ tikv_slow_share }} as growth
-    from placed
+    from placed_days
     where slow_hours > 0
 ),
 
@@ -64,9 +64,9 @@ histories as (
 )
 
 select
-    placed.drive_id, placed.day_utc, placed.drive_hours, placed.slow_hours, placed.slow_at, placed.quiet_days,
-    {{ tikv_score_after(nth('histories.tikv_scores', 'placed.slow_day_number + 1'), 'placed.quiet_days') }} as tikv_score,
-    {{ iaso_score_after(nth('histories.iaso_scores', 'placed.slow_day_number + 1'), 'placed.quiet_days') }} as iaso_score
-from placed
-inner join histories on placed.drive_id = histories.drive_id
-where placed.slow_day_number > 0
+    placed_days.drive_id, placed_days.day_utc, placed_days.drive_hours, placed_days.slow_hours, placed_days.slow_at, placed_days.quiet_days,
+    {{ tikv_score_after(nth('histories.tikv_scores', 'placed_days.slow_day_number + 1'), 'placed_days.quiet_days') }} as tikv_score,
+    {{ iaso_score_after(nth('histories.iaso_scores', 'placed_days.slow_day_number + 1'), 'placed_days.quiet_days') }} as iaso_score
+from placed_days
+inner join histories on placed_days.drive_id = histories.drive_id
+where placed_days.slow_day_number > 0

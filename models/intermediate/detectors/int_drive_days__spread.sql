@@ -1,7 +1,7 @@
 {{ config(meta={'made': 'by_day'}) }}
 {%- set place = 'cast({} * (drive_hours - 1) as double) / 4' %}
 -- How a drive's latencies of a day lie: its quartiles, and what a fifth of its hours reach. Grain: day_utc, drive_id.
-with spread as (
+with day_spreads as (
     select day_utc, drive_id, count(*) as drive_hours, {{ sorted_values('latency_us') }} as latencies_us
     from {{ ref('int_drive_hours') }}
     where is_in_population and slowdown is not null
@@ -17,7 +17,7 @@ neighbours as (
         {{ nth('latencies_us', '1 + cast(ceil(' ~ place.format(quartile) ~ ') as bigint)') }} as above_{{ quartile }}_us,
         {{ place.format(quartile) }} - floor({{ place.format(quartile) }}) as part_{{ quartile }}{{ ',' if not loop.last }}
 {%- endfor %}
-    from spread
+    from day_spreads
 )
 
 select

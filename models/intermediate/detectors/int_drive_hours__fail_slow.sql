@@ -1,6 +1,6 @@
 -- Ceph's counts, followed over the hours in which a drive has a score: what the count came to. Grain: drive_id, hour_utc.
 -- An hour in which the drive, or its array, rebuilds or scrubs is not looked at, as Ceph does not look at an OSD that recovers, backfills or deep-scrubs.
-with scored as (
+with scored_hours as (
     select outlying.*
     from {{ ref('int_drive_hours__outlying') }} as outlying
     where outlying.fail_slow_score is not null
@@ -14,24 +14,24 @@ with scored as (
         )
 ),
 
-numbered as (
+numbered_hours as (
     select
         *,
         row_number() over (partition by drive_id order by hour_utc) as hour_number,
         -- checks that found nothing: each halves the count, down to 0; before the first hour (null) there is no count
         least({{ hours_between('lag(hour_utc) over (partition by drive_id order by hour_utc)', 'hour_utc') }} - 1, 60.0) as rest_hours
-    from scored
+    from scored_hours
 ),
 
 histories as (
     select drive_id, {{ running_score(0, 'hour_number', ['rest_hours'], 'floor(score / power(2.0, day.rest_hours)) + 1') }} as counts
-    from numbered
+    from numbered_hours
     group by drive_id
 )
 
 select
-    numbered.drive_id, numbered.hour_utc, numbered.raid_group_id, numbered.peer_count, numbered.latency_us, numbered.median_latency_us,
-    numbered.mad_us, numbered.fail_slow_score,
-    cast({{ nth('histories.counts', 'numbered.hour_number + 1') }} as bigint) as fail_slow_count
-from numbered
-inner join histories on numbered.drive_id = histories.drive_id
+    numbered_hours.drive_id, numbered_hours.hour_utc, numbered_hours.raid_group_id, numbered_hours.peer_count, numbered_hours.latency_us, numbered_hours.median_latency_us,
+    numbered_hours.mad_us, numbered_hours.fail_slow_score,
+    cast({{ nth('histories.counts', 'numbered_hours.hour_number + 1') }} as bigint) as fail_slow_count
+from numbered_hours
+inner join histories on numbered_hours.drive_id = histories.drive_id

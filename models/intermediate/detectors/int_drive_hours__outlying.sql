@@ -40,7 +40,7 @@ suspects as (
         or {{ may_be_fail_slow('max_latency_us', 'median_latency_us') }}
 ),
 
-placed as (
+placed_hours as (
     select
         peers.*,
         suspects.peer_count, suspects.latency_sum_ns, suspects.spread_ns,
@@ -60,26 +60,26 @@ spreads as (
         -- the middle one of an odd count is in neither half
         {{ median_of_group('case when 2 * place <= peer_count then latency_us end') }} as q1_latency_us,
         {{ median_of_group('case when 2 * place > peer_count + 1 then latency_us end') }} as q3_latency_us
-    from placed
+    from placed_hours
     group by raid_group_id, hour_utc
 ),
 
 limits as (
     select
-        placed.*,
+        placed_hours.*,
         case
-            when placed.peer_count >= {{ hdfs_min_drives }}
+            when placed_hours.peer_count >= {{ hdfs_min_drives }}
                 then greatest(
                     cast({{ hdfs_low_us }} as double),
-                    placed.median_latency_us * {{ var('hdfs_median_multiple') }},
-                    placed.median_latency_us + {{ hdfs_deviations }} * {{ hdfs_mad_factor }} * spreads.mad_us
+                    placed_hours.median_latency_us * {{ var('hdfs_median_multiple') }},
+                    placed_hours.median_latency_us + {{ hdfs_deviations }} * {{ hdfs_mad_factor }} * spreads.mad_us
                 )
         end as hdfs_limit_us,
         greatest(spreads.mad_us, cast({{ var('ceph_least_mad_us') }} as double)) as mad_us,
         spreads.q3_latency_us,
         greatest(spreads.q3_latency_us - spreads.q1_latency_us, spreads.q1_latency_us * {{ var('zfs_least_iqr') }}) as iqr_latency_us
-    from placed
-    inner join spreads on placed.raid_group_id = spreads.raid_group_id and placed.hour_utc = spreads.hour_utc
+    from placed_hours
+    inner join spreads on placed_hours.raid_group_id = spreads.raid_group_id and placed_hours.hour_utc = spreads.hour_utc
 ),
 
 fences as (
@@ -100,7 +100,7 @@ fences as (
     from limits
 ),
 
-risen as (
+risen_hours as (
     select
         *,
         case
@@ -124,5 +124,5 @@ select
     fail_slow_score,
     case when fail_slow_score is not null then mad_us end as mad_us,
     day_utc
-from risen
+from risen_hours
 where is_hdfs_outlier or sit_out_rise is not null or is_beyond_sigma or fail_slow_score is not null

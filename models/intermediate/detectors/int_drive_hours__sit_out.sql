@@ -14,7 +14,7 @@ histories as (
     group by raid_group_id
 ),
 
-counted as (
+counted_rises as (
     select
         rises.*,
         {{ nth(nth('histories.states', 'rises.rise_number + 1') ~ '.counts', 'rises.drive_number') }} as outlier_count
@@ -25,4 +25,4 @@ counted as (
 select
     drive_id, hour_utc, raid_group_id, peer_count, latency_us, fence_us, iqr_latency_us, sit_out_rise, outlier_count,
     outlier_count > {{ var('zfs_outlier_limit') }} as is_sat_out
-from counted
+from counted_rises

@@ -17,7 +17,7 @@ samples as (
     where coalesce(samples.coverage, 1.0) >= samples.min_coverage
 ),
 
-measured as (
+measured_samples as (
     select
         drive_id, from_utc, raid_group_id, day_utc, sample_minutes,
         60 * sample_minutes * coalesce(coverage, 1.0) as observed_seconds,
@@ -30,27 +30,27 @@ measured as (
 
 shortest as (
     select raid_group_id, day_utc, min(sample_minutes) as sample_minutes
-    from measured
+    from measured_samples
     group by raid_group_id, day_utc
 ),
 
-compared as (
+compared_samples as (
     select
-        measured.*,
+        measured_samples.*,
         -- one measure of throughput for all
-        count(measured.moved_bytes) over (partition by measured.raid_group_id, measured.day_utc) > 0 as has_bytes
-    from measured
+        count(measured_samples.moved_bytes) over (partition by measured_samples.raid_group_id, measured_samples.day_utc) > 0 as has_bytes
+    from measured_samples
     inner join shortest
-        on measured.raid_group_id = shortest.raid_group_id
-        and measured.day_utc = shortest.day_utc
-        and measured.sample_minutes = shortest.sample_minutes
+        on measured_samples.raid_group_id = shortest.raid_group_id
+        and measured_samples.day_utc = shortest.day_utc
+        and measured_samples.sample_minutes = shortest.sample_minutes
 ),
 
-known as (
+known_samples as (
     select
         *,
         case when has_bytes then moved_bytes else io_count end / nullif(observed_seconds, 0.0) as throughput_per_second
-    from compared
+    from compared_samples
     where latency_us is not null
 )
 
@@ -59,5 +59,5 @@ select
     -- no drive takes a thousand seconds or moves that much: squares stay finite
     least(latency_us, 1e9) as latency_us,
     least(throughput_per_second, 1e15) as throughput_per_second
-from known
+from known_samples
 where throughput_per_second is not null

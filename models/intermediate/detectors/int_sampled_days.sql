@@ -1,7 +1,7 @@
 {{ config(meta={'made': 'by_day'}) }}
 {%- set perseus_event_ratio = 1 %}{#- a window above is an event -#}
 -- Windows and events of Perseus by drive and day. Grain: day_utc, drive_id, raid_group_id.
-with placed as (
+with placed_samples as (
     select
         samples.day_utc, samples.drive_id, samples.raid_group_id,
         {{ window_start('samples.from_utc', var('perseus_window_minutes')) }} as window_utc,
@@ -18,7 +18,7 @@ bounds as (
         *,
         {{ polynomial('curve', var('perseus_degree'), 'u') }}
         + sqrt(greatest({{ polynomial('spread', 2 * var('perseus_degree'), 'u') }}, 0.0)) as bound_us
-    from placed
+    from placed_samples
 ),
 
 ratios as (
@@ -41,7 +41,7 @@ windows as (
     group by day_utc, drive_id, raid_group_id, window_utc
 ),
 
-ranked as (
+ranked_windows as (
     select
         *,
         upper_ratio > {{ perseus_event_ratio }} as is_event,
@@ -56,5 +56,5 @@ select
     cast(coalesce(sum(case when is_event then upper_ratio end), 0) as double) as event_ratio_sum,
     cast(max(upper_ratio) as double) as worst_ratio,
     max(case when worst_rank = 1 then window_utc end) as worst_window_utc
-from ranked
+from ranked_windows
 group by day_utc, drive_id, raid_group_id

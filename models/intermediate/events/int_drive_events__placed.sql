@@ -14,7 +14,7 @@ with events as (
 ),
 
 -- all that is asked: where the drive was, and where those were that inventory puts beside it
-asked as (
+asked_events as (
     select drive_id, hour_utc from events
     union
     select segments.drive_id, events.hour_utc
@@ -25,15 +25,15 @@ asked as (
         and segments.to_hour_utc > events.hour_utc
 ),
 
-seen as (
+seen_events as (
     select
-        asked.drive_id, asked.hour_utc,
+        asked_events.drive_id, asked_events.hour_utc,
         days.raid_group_id,
-        {{ has_hour('days.in_population_in', 'asked.hour_utc') }} as is_in_population
-    from asked
-    inner join {{ ref('int_drive_days') }} as days on asked.drive_id = days.drive_id and cast(asked.hour_utc as date) = days.day_utc
+        {{ has_hour('days.in_population_in', 'asked_events.hour_utc') }} as is_in_population
+    from asked_events
+    inner join {{ ref('int_drive_days') }} as days on asked_events.drive_id = days.drive_id and cast(asked_events.hour_utc as date) = days.day_utc
     -- a drive that moves within a day has a row per group, and each hour in one of them
-    where {{ has_hour('days.reported_in', 'asked.hour_utc') }}
+    where {{ has_hour('days.reported_in', 'asked_events.hour_utc') }}
 ),
 
 -- a RAID-hour in which no drive reported has the width of inventory, less the drives that report from elsewhere
@@ -41,22 +41,22 @@ places as (
     select distinct inventory_raid_group_id as raid_group_id, hour_utc from events
 ),
 
-absent as (
+absent_hours as (
     select places.raid_group_id, places.hour_utc, count(*) as absent_drive_count
     from places
     inner join {{ ref('int_drives__segments') }} as segments
         on places.raid_group_id = segments.raid_group_id
         and segments.from_hour_utc <= places.hour_utc
         and segments.to_hour_utc > places.hour_utc
-    inner join seen on segments.drive_id = seen.drive_id and places.hour_utc = seen.hour_utc
-    where segments.is_believed and segments.role = 'data' and seen.raid_group_id <> places.raid_group_id
+    inner join seen_events on segments.drive_id = seen_events.drive_id and places.hour_utc = seen_events.hour_utc
+    where segments.is_believed and segments.role = 'data' and seen_events.raid_group_id <> places.raid_group_id
     group by places.raid_group_id, places.hour_utc
 ),
 
 widths as (
     select
         places.raid_group_id, places.hour_utc,
-        coalesce(raid_hours.data_drive_count, steps.expected_drive_count - coalesce(absent.absent_drive_count, 0)) as data_drive_count
+        coalesce(raid_hours.data_drive_count, steps.expected_drive_count - coalesce(absent_hours.absent_drive_count, 0)) as data_drive_count
     from places
     left join {{ ref('int_raid_hours') }} as raid_hours
         on places.raid_group_id = raid_hours.raid_group_id and places.hour_utc = raid_hours.hour_utc
@@ -64,19 +64,19 @@ widths as (
         on places.raid_group_id = steps.raid_group_id
         and steps.from_hour_utc <= places.hour_utc
         and steps.to_hour_utc > places.hour_utc
-    left join absent on places.raid_group_id = absent.raid_group_id and places.hour_utc = absent.hour_utc
+    left join absent_hours on places.raid_group_id = absent_hours.raid_group_id and places.hour_utc = absent_hours.hour_utc
 )
 
 select
     events.drive_id, events.occurred_at, events.event_type, events.hour_utc,
-    coalesce(seen.raid_group_id, events.raid_group_id, events.inventory_raid_group_id) as raid_group_id,
+    coalesce(seen_events.raid_group_id, events.raid_group_id, events.inventory_raid_group_id) as raid_group_id,
     coalesce(events.slot, events.inventory_slot) as slot,
     events.ended_at, events.detail, events.is_of_drive,
     coalesce(
-        seen.is_in_population,
+        seen_events.is_in_population,
         events.inventory_role = 'data' and widths.data_drive_count >= {{ var('min_group_width') }},
         false
     ) as is_in_population
 from events
-left join seen on events.drive_id = seen.drive_id and events.hour_utc = seen.hour_utc
+left join seen_events on events.drive_id = seen_events.drive_id and events.hour_utc = seen_events.hour_utc
 left join widths on events.inventory_raid_group_id = widths.raid_group_id and events.hour_utc = widths.hour_utc

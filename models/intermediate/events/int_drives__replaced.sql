@@ -11,7 +11,7 @@ events as (
 ),
 
 -- the device of a host, or the name that ZFS has for a place. A name that is no serial is a device that nobody has seen yet
-named as (
+named_drives as (
     select
         names.drive_id, names.alias, names.from_utc, names.to_utc,
         {{ host_of('names.alias') }} as host,
@@ -22,14 +22,14 @@ named as (
 ),
 
 -- a serial that was not seen before, in the same RAID group of the same host
-joined as (
+joined_drives as (
     select distinct
         old.drive_id,
         next.drive_id as successor_drive_id,
         next.first_hour_utc as replaced_at,
         old.alias = next.alias as is_same_name
-    from named as old
-    inner join named as next
+    from named_drives as old
+    inner join named_drives as next
         on old.current_raid_group_id = next.current_raid_group_id
         and old.host = next.host
         and old.drive_id <> next.drive_id
@@ -58,7 +58,7 @@ swaps as (
         -- the hour of the swap may have rows of both
         and periods.from_hour_utc >= drives.last_hour_utc
     union all
-    select drive_id, replaced_at, successor_drive_id, 'device' as seen_by from joined where is_same_name
+    select drive_id, replaced_at, successor_drive_id, 'device' as seen_by from joined_drives where is_same_name
     union all
     -- a drive that comes while another is still held may get another name: one left the array, and one joined it
     select drive_id, replaced_at, successor_drive_id, 'raid_group' as seen_by
@@ -67,7 +67,7 @@ swaps as (
             *,
             min(successor_drive_id) over (partition by drive_id) = max(successor_drive_id) over (partition by drive_id) as is_only_one_that_joined,
             min(drive_id) over (partition by successor_drive_id) = max(drive_id) over (partition by successor_drive_id) as is_only_one_that_left
-        from joined
+        from joined_drives
     ) as told
     where is_only_one_that_joined and is_only_one_that_left
 {%- for named in ('drives.drive_id = events.drive_id', 'drives.current_raid_group_id = events.raid_group_id and drives.slot = events.slot') %}

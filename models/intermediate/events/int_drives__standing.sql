@@ -31,7 +31,7 @@ bearers as (
 ),
 
 -- the same device goes on by another name, or another one has its place since
-followed as (
+followed_drives as (
     select distinct drives.drive_id
     from {{ ref('int_drives') }} as drives
     cross join {{ ref('stg_raw__publication') }} as publication
@@ -43,7 +43,7 @@ followed as (
         or (own.alias = others.drive_id and others.last_hour_utc > publication.last_hour_utc - interval {{ var('silent_hours') }} hour)
 ),
 
-stood as (
+standing_drives as (
     select
         drives.drive_id, drives.has_inventory, drives.last_hour_utc,
         case
@@ -63,17 +63,17 @@ stood as (
 )
 
 select
-    stood.drive_id, stood.standing, stood.role, stood.replaced_at, stood.last_hour_utc,
-    case stood.standing when 'replaced' then stood.replaced_at when 'gone' then stood.to_hour_utc end as left_at,
-    stood.standing in ('data', 'other role')
-    and coalesce(stood.role <> 'spare', true)
-    and followed.drive_id is null
-    and coalesce(unplugs.hour_utc < stood.last_hour_utc, true)
+    standing_drives.drive_id, standing_drives.standing, standing_drives.role, standing_drives.replaced_at, standing_drives.last_hour_utc,
+    case standing_drives.standing when 'replaced' then standing_drives.replaced_at when 'gone' then standing_drives.to_hour_utc end as left_at,
+    standing_drives.standing in ('data', 'other role')
+    and coalesce(standing_drives.role <> 'spare', true)
+    and followed_drives.drive_id is null
+    and coalesce(unplugs.hour_utc < standing_drives.last_hour_utc, true)
     -- one that only its own rows ever named is not expected for ever
     and (
-        stood.has_inventory
-        or coalesce(stood.last_hour_utc > stood.fleet_last_hour_utc - interval {{ var('status_window_days') }} day, stood.last_hour_utc is not null)
+        standing_drives.has_inventory
+        or coalesce(standing_drives.last_hour_utc > standing_drives.fleet_last_hour_utc - interval {{ var('status_window_days') }} day, standing_drives.last_hour_utc is not null)
     ) as is_expected
-from stood
-left join unplugs on stood.drive_id = unplugs.drive_id
-left join followed on stood.drive_id = followed.drive_id
+from standing_drives
+left join unplugs on standing_drives.drive_id = unplugs.drive_id
+left join followed_drives on standing_drives.drive_id = followed_drives.drive_id

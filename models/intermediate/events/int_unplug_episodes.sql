@@ -60,7 +60,7 @@ replacements as (
         and periods.from_hour_utc >= episodes.hour_utc
 ),
 
-preceding as (
+preceding_episodes as (
     select
         episodes.drive_id, episodes.unplugged_at,
         intervals.severity,
@@ -77,15 +77,15 @@ preceding as (
 recurrences as (
     select episodes.drive_id, episodes.unplugged_at, min(slow_hours.hour_utc) as recurred_at
     from episodes
-    inner join preceding
-        on episodes.drive_id = preceding.drive_id
-        and episodes.unplugged_at = preceding.unplugged_at
-        and preceding.recency_rank = 1
+    inner join preceding_episodes
+        on episodes.drive_id = preceding_episodes.drive_id
+        and episodes.unplugged_at = preceding_episodes.unplugged_at
+        and preceding_episodes.recency_rank = 1
     inner join {{ ref('int_drive_hours__slow') }} as slow_hours
         on episodes.drive_id = slow_hours.drive_id
         and slow_hours.hour_utc >= cast(date_trunc('hour', episodes.replugged_at) as timestamp)
     -- slow again means as slow as before: a mild interval recurs at the mild threshold
-    where case when preceding.severity = '1.5-2x' then slow_hours.is_mild else slow_hours.is_slow end
+    where case when preceding_episodes.severity = '1.5-2x' then slow_hours.is_mild else slow_hours.is_slow end
     group by episodes.drive_id, episodes.unplugged_at
 )
 
@@ -96,13 +96,13 @@ select
     {{ hours_between('episodes.unplugged_at', 'episodes.replugged_at') }} as outage_hours,
     episodes.is_replugged,
     not episodes.is_replugged and replacements.drive_id is not null as is_replaced,
-    preceding.severity as preceding_severity,
+    preceding_episodes.severity as preceding_severity,
     {{ hour_index('recurrences.recurred_at') }} - {{ hour_index('episodes.replugged_at') }} as recur_hours
 from episodes
 left join replacements on episodes.drive_id = replacements.drive_id and episodes.unplugged_at = replacements.unplugged_at
-left join preceding
-    on episodes.drive_id = preceding.drive_id
-    and episodes.unplugged_at = preceding.unplugged_at
-    and preceding.recency_rank = 1
+left join preceding_episodes
+    on episodes.drive_id = preceding_episodes.drive_id
+    and episodes.unplugged_at = preceding_episodes.unplugged_at
+    and preceding_episodes.recency_rank = 1
 left join recurrences on episodes.drive_id = recurrences.drive_id and episodes.unplugged_at = recurrences.unplugged_at
 inner join {{ ref('int_drives') }} as drives on episodes.drive_id = drives.drive_id

@@ -14,12 +14,12 @@ with spans as (
 ),
 
 -- devices that measured a serial at once are described by their own hosts
-apart as (
+devices_apart as (
     select distinct drive_id, shared_serial from {{ ref('int_drive_days__merged') }} where shared_serial is not null
 ),
 
 devices as (
-    select * from {{ ref('int_devices__described') }} where drive_id in (select drive_id from apart)
+    select * from {{ ref('int_devices__described') }} where drive_id in (select drive_id from devices_apart)
 ),
 
 -- a serial that was measured in this way only is no drive; nor is the name of one, of which no hour was measured before it was seen
@@ -29,7 +29,7 @@ inventory as (
         and (
             drive_id in (select drive_id from spans)
             or (
-                drive_id not in (select shared_serial from apart)
+                drive_id not in (select shared_serial from devices_apart)
                 and drive_id not in (select alias from {{ ref('int_names') }} where alias <> drive_id)
             )
         )

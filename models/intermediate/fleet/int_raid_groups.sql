@@ -1,4 +1,4 @@
--- Every RAID group of a drive-hour or of inventory, with its width and the time it was observed. Grain: raid_group_id.
+-- Every RAID group of a drive-hour or of inventory, with its width and the time it was observed_groups. Grain: raid_group_id.
 with widths as (
     select
         raid_group_id, data_drive_count,
@@ -9,7 +9,7 @@ with widths as (
     group by raid_group_id, data_drive_count
 ),
 
-ranked as (
+ranked_widths as (
     select
         *,
         row_number() over (
@@ -19,13 +19,13 @@ ranked as (
     where raid_hours > 0
 ),
 
-observed as (
+observed_groups as (
     select
         raid_group_id,
         max(case when width_rank = 1 then data_drive_count end) as data_drive_count,
         min(first_hour_utc) as first_hour_utc,
         max(last_hour_utc) as last_hour_utc
-    from ranked
+    from ranked_widths
     group by raid_group_id
 ),
 
@@ -50,7 +50,7 @@ raid_groups as (
 ),
 
 -- the array's name on its host, as last reported; a suffix names the kind of drives that are compared separately
-called as (
+group_names as (
     select
         periods.raid_group_id,
         max_by(
@@ -66,17 +66,17 @@ called as (
 
 select
     raid_groups.raid_group_id,
-    coalesce(called.name, raid_groups.raid_group_id) as name,
+    coalesce(group_names.name, raid_groups.raid_group_id) as name,
     coalesce(attributes.kind, 'unknown') as kind,
     attributes.raid_level,
-    observed.data_drive_count, observed.first_hour_utc, observed.last_hour_utc,
-    ({{ hours_between('observed.first_hour_utc', 'observed.last_hour_utc') }} + 1) / 24 as duration_days,
+    observed_groups.data_drive_count, observed_groups.first_hour_utc, observed_groups.last_hour_utc,
+    ({{ hours_between('observed_groups.first_hour_utc', 'observed_groups.last_hour_utc') }} + 1) / 24 as duration_days,
     members.host, members.site,
     coalesce(members.host_count, 0) as host_count,
     coalesce(members.site_count, 0) as site_count,
     coalesce(members.is_guessed, false) as is_guessed
 from raid_groups
 left join {{ ref('int_raid_groups__kinds') }} as attributes on raid_groups.raid_group_id = attributes.raid_group_id
-left join observed on raid_groups.raid_group_id = observed.raid_group_id
+left join observed_groups on raid_groups.raid_group_id = observed_groups.raid_group_id
 left join members on raid_groups.raid_group_id = members.raid_group_id
-left join called on raid_groups.raid_group_id = called.raid_group_id
+left join group_names on raid_groups.raid_group_id = group_names.raid_group_id

@@ -1,5 +1,5 @@
 -- The last reading of each attribute in a day, under the drive's serial number. Grain: drive_id, day_utc, attribute.
-with named as (
+with named_readings as (
     select
         delivered.*,
         coalesce(names.drive_id, delivered.drive_id) as named_drive_id,
@@ -8,7 +8,7 @@ with named as (
     {{ joined_names('read_at') }}
 ),
 
-ranked as (
+ranked_readings as (
     select
         *,
         row_number() over (
@@ -19,9 +19,9 @@ ranked as (
                 source asc nulls first,
                 drive_id asc
         ) as reading_place
-    from named
+    from named_readings
 )
 
 select named_drive_id as drive_id, day_utc, attribute, read_at, raw_value, normalised_value, source
-from ranked
+from ranked_readings
 where reading_place = 1

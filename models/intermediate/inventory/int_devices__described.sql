@@ -1,6 +1,6 @@
 {%- set description = ['kind', 'vendor', 'model', 'firmware', 'flash_cell', 'capacity_bytes', 'rpm', 'interface', 'host'] -%}
 -- A host's description of its own device whose serial other devices had too. Grain: drive_id.
-with said as (
+with said_records as (
     select
         records.*,
         row_number() over (
@@ -19,15 +19,15 @@ with said as (
         )
 ),
 
-decided as (
+decided_devices as (
     select
         drive_id,
         {%- for name in description %}
         min_by({{ name }}, place) filter (where {{ name }} is not null) as {{ name }}{{ ',' if not loop.last }}
         {%- endfor %}
-    from said
+    from said_records
     group by drive_id
 )
 
 select *, {{ peer_kind('kind', 'interface', 'drive_id') }} as peer_kind
-from decided
+from decided_devices

@@ -2,7 +2,7 @@
 {%- set spread_sources = ['ceph'] %}{#- a pool spreads its work over many drives: it slows those that it names, and not all their peers -#}
 -- Drive events, one row per event under the drive it happened to. Grain: drive_id, occurred_at, event_type.
 -- smartctl reports a lifetime count. It is an event only where the count rose since the previous document.
-with reported as (
+with reported_events as (
     select
         delivered.*,
         coalesce(names.drive_id, delivered.drive_id) as named_drive_id,
@@ -21,7 +21,7 @@ work_parts as (
         *,
         replace(detail, ', still running', '') as work,
         coalesce(ended_at, occurred_at) as seen_until
-    from reported
+    from reported_events
     where event_type in ('rebuild', 'scrub') and detail like 'md: %'
 ),
 
@@ -59,9 +59,9 @@ works as (
     from work_runs
 ),
 
-single as (
+single_events as (
     select drive_id, named_drive_id, occurred_at, event_type, raid_group_id, slot, ended_at, detail, collected_at, source, is_alias, counted
-    from reported
+    from reported_events
     where event_type not in ('rebuild', 'scrub') or detail is null or detail not like 'md: %'
     union all
     select
@@ -85,17 +85,17 @@ looks as (
 documents as (
     select named_drive_id, occurred_at
     from looks
-    where named_drive_id in (select named_drive_id from reported where counted is not null)
+    where named_drive_id in (select named_drive_id from reported_events where counted is not null)
     union
-    select named_drive_id, occurred_at from reported where counted is not null
+    select named_drive_id, occurred_at from reported_events where counted is not null
 ),
 
 -- a drive that two hosts read at one instant has one count there
 counts as (
-    select documents.named_drive_id, documents.occurred_at, coalesce(max(reported.counted), 0) as counted
+    select documents.named_drive_id, documents.occurred_at, coalesce(max(reported_events.counted), 0) as counted
     from documents
-    left join reported
-        on documents.named_drive_id = reported.named_drive_id and documents.occurred_at = reported.occurred_at and reported.counted is not null
+    left join reported_events
+        on documents.named_drive_id = reported_events.named_drive_id and documents.occurred_at = reported_events.occurred_at and reported_events.counted is not null
     group by documents.named_drive_id, documents.occurred_at
 ),
 
@@ -109,23 +109,23 @@ counts_before as (
 
 seen_from_hosts as (
     select
-        single.drive_id, single.named_drive_id, single.occurred_at,
-        case when single.counted is not null and before.looked_before_at is null then 'other' else single.event_type end as event_type,
-        single.raid_group_id, single.slot, single.ended_at,
+        single_events.drive_id, single_events.named_drive_id, single_events.occurred_at,
+        case when single_events.counted is not null and before.looked_before_at is null then 'other' else single_events.event_type end as event_type,
+        single_events.raid_group_id, single_events.slot, single_events.ended_at,
         case
-            when single.counted is null then single.detail
-            when before.looked_before_at is null then single.detail || ', when it was first looked at'
-            else single.detail || ', ' || cast(before.counted_before as string) || ' of them by ' || cast(before.looked_before_at as string)
+            when single_events.counted is null then single_events.detail
+            when before.looked_before_at is null then single_events.detail || ', when it was first looked at'
+            else single_events.detail || ', ' || cast(before.counted_before as string) || ' of them by ' || cast(before.looked_before_at as string)
         end as detail,
-        single.collected_at, single.source, single.is_alias
-    from single
+        single_events.collected_at, single_events.source, single_events.is_alias
+    from single_events
     left join counts_before as before
-        on single.named_drive_id = before.named_drive_id and single.occurred_at = before.occurred_at and single.counted is not null
-    where before.looked_before_at is null or single.counted > before.counted_before
+        on single_events.named_drive_id = before.named_drive_id and single_events.occurred_at = before.occurred_at and single_events.counted is not null
+    where before.looked_before_at is null or single_events.counted > before.counted_before
 ),
 
 -- a drive may be unplugged again within a minute, after a replug
-plugged as (
+plug_events as (
     select
         *,
         case
@@ -139,7 +139,7 @@ plugged as (
 ),
 
 -- several logs of a host hold the same lines, and one file's are one event a minute already: so are those of all
-begun as (
+begun_events as (
     select
         *,
         case
@@ -148,34 +148,34 @@ begun as (
             ) + interval 1 minute then 0
             else 1
         end as is_beginning
-    from plugged
+    from plug_events
 ),
 
-numbered as (
+numbered_events as (
     select
         *,
         sum(is_beginning) over (partition by named_drive_id, source, event_type order by occurred_at) as run_no
-    from begun
+    from begun_events
 ),
 
-timed as (
+timed_events as (
     select
         *,
         -- in whole microseconds: as a double, 31 minutes would be more than 31
         ceil(round({{ hours_between('min(occurred_at) over (partition by named_drive_id, source, event_type, run_no)', 'occurred_at') }} * 3.6e9) / 6e7)
             as minute_no
-    from numbered
+    from numbered_events
 ),
 
 minutes as (
     select
         *,
         min(occurred_at) over (partition by named_drive_id, source, event_type, run_no, greatest(minute_no, 1)) as said_first_at
-    from timed
+    from timed_events
 ),
 
 -- several sources may report one event
-ranked as (
+ranked_minutes as (
     select
         *,
         row_number() over (
@@ -199,18 +199,18 @@ from {{ ref('stg_raw__drive_events') }} as delivered
 where delivered.source is null
 union all
 select
-    ranked.occurred_at,
-    ranked.named_drive_id as drive_id,
-    ranked.event_type, ranked.raid_group_id, ranked.slot, ranked.ended_at, ranked.detail,
-    cast(date_trunc('hour', ranked.occurred_at) as timestamp) as hour_utc,
-    ranked.source in ('{{ spread_sources | join("', '") }}') as is_of_drive
-from ranked
-where ranked.source_place = 1
+    ranked_minutes.occurred_at,
+    ranked_minutes.named_drive_id as drive_id,
+    ranked_minutes.event_type, ranked_minutes.raid_group_id, ranked_minutes.slot, ranked_minutes.ended_at, ranked_minutes.detail,
+    cast(date_trunc('hour', ranked_minutes.occurred_at) as timestamp) as hour_utc,
+    ranked_minutes.source in ('{{ spread_sources | join("', '") }}') as is_of_drive
+from ranked_minutes
+where ranked_minutes.source_place = 1
     and not exists (
         select 1
         from {{ ref('stg_raw__drive_events') }} as own
         where own.source is null
-            and own.drive_id = ranked.named_drive_id
-            and own.occurred_at = ranked.occurred_at
-            and own.event_type = ranked.event_type
+            and own.drive_id = ranked_minutes.named_drive_id
+            and own.occurred_at = ranked_minutes.occurred_at
+            and own.event_type = ranked_minutes.event_type
     )

@@ -8,7 +8,7 @@
     'kind', 'vendor', 'model', 'firmware', 'flash_cell', 'capacity_bytes', 'rpm', 'interface', 'host', 'enclosure', 'site', 'timezone'
 ] %}
 {%- set without_role = (membership + description) | reject('equalto', 'role') | list %}
-with held as (
+with held_records as (
     select *, {{ valid_until('drive_id, host') }} as valid_until
     from {{ ref('stg_raw__drives') }}
     where source is null
@@ -19,7 +19,7 @@ with held as (
         )
 ),
 
-timed as (
+timed_records as (
     select
         *,
         coalesce(cast(date_trunc('hour', valid_from) as timestamp), timestamp '{{ var("beginning_of_time") }}') as from_hour_utc,
@@ -29,11 +29,11 @@ timed as (
             timestamp '{{ var("end_of_time") }}'
         ) as to_hour_utc,
         source in ('{{ snapshot_sources | join("', '") }}') and raid_group_id is not null and not is_group_guessed as is_snapshot
-    from held
+    from held_records
 ),
 
 -- a source that lists a RAID group whole: what it said holds until it looked again, and of the drives that it found for that hour
-live as (
+live_records as (
     select *, greatest(until_hour_utc, from_hour_utc + interval 1 hour) as found_until_hour_utc
     from (
         select
@@ -45,7 +45,7 @@ live as (
                 ),
                 timestamp '{{ var("end_of_time") }}'
             ) as until_hour_utc
-        from timed
+        from timed_records
     ) as looks
 ),
 
@@ -71,54 +71,54 @@ bearers as (
     ) as ends
 ),
 
-borne as (
+borne_records as (
     select
-        live.*,
-        coalesce(bearers.drive_id, live.drive_id) as bearer,
-        case when bearers.is_seen and live.source in ('{{ watching_sources | join("', '") }}') then bearers.from_utc else live.valid_from end as news_utc,
-        greatest(live.from_hour_utc, bearers.from_hour_utc) as borne_from_hour_utc,
+        live_records.*,
+        coalesce(bearers.drive_id, live_records.drive_id) as bearer,
+        case when bearers.is_seen and live_records.source in ('{{ watching_sources | join("', '") }}') then bearers.from_utc else live_records.valid_from end as news_utc,
+        greatest(live_records.from_hour_utc, bearers.from_hour_utc) as borne_from_hour_utc,
         -- whether a drive that has the name since that look is in the RAID group says the next one
         least(
-            live.to_hour_utc, bearers.to_hour_utc,
-            case when bearers.is_seen and bearers.from_utc > live.valid_from then live.until_hour_utc else live.found_until_hour_utc end
+            live_records.to_hour_utc, bearers.to_hour_utc,
+            case when bearers.is_seen and bearers.from_utc > live_records.valid_from then live_records.until_hour_utc else live_records.found_until_hour_utc end
         ) as borne_to_hour_utc,
         -- a look describes the drive that it found, not the next one under its name
-        live.valid_from is null
+        live_records.valid_from is null
         or not coalesce(bearers.is_seen, false)
         or bearers.from_utc = min(case when bearers.is_seen then bearers.from_utc end) over (
-            partition by live.source, live.drive_id, live.host, live.valid_from
+            partition by live_records.source, live_records.drive_id, live_records.host, live_records.valid_from
         ) as is_described,
-        live.is_snapshot and bearers.is_seen and live.valid_from >= bearers.from_utc and live.valid_from < bearers.to_utc as is_found
-    from live
+        live_records.is_snapshot and bearers.is_seen and live_records.valid_from >= bearers.from_utc and live_records.valid_from < bearers.to_utc as is_found
+    from live_records
     left join bearers
-        on live.source is not null
-        and live.drive_id = bearers.alias
+        on live_records.source is not null
+        and live_records.drive_id = bearers.alias
         and bearers.from_hour_utc < bearers.to_hour_utc
-        and bearers.from_hour_utc < least(live.to_hour_utc, live.found_until_hour_utc)
-        and bearers.to_hour_utc > live.from_hour_utc
+        and bearers.from_hour_utc < least(live_records.to_hour_utc, live_records.found_until_hour_utc)
+        and bearers.to_hour_utc > live_records.from_hour_utc
         -- a drive that bore the name earlier in that hour is another one
-        and (not bearers.is_seen or live.valid_from is null or bearers.to_utc > live.valid_from)
-        and (not bearers.is_seen or live.valid_until is null or bearers.from_utc < live.valid_until)
+        and (not bearers.is_seen or live_records.valid_from is null or bearers.to_utc > live_records.valid_from)
+        and (not bearers.is_seen or live_records.valid_until is null or bearers.from_utc < live_records.valid_until)
     union all
     -- a drive that a look found in an array stays in it under the other names of its host
     select
-        live.*, bearers.drive_id as bearer, live.valid_from as news_utc,
-        greatest(live.from_hour_utc, bearers.from_hour_utc) as borne_from_hour_utc,
-        least(live.to_hour_utc, live.found_until_hour_utc, bearers.to_hour_utc) as borne_to_hour_utc,
+        live_records.*, bearers.drive_id as bearer, live_records.valid_from as news_utc,
+        greatest(live_records.from_hour_utc, bearers.from_hour_utc) as borne_from_hour_utc,
+        least(live_records.to_hour_utc, live_records.found_until_hour_utc, bearers.to_hour_utc) as borne_to_hour_utc,
         true as is_described, true as is_found
-    from live
-    inner join bearers as found on live.drive_id = found.alias and live.valid_from >= found.from_utc and live.valid_from < found.to_utc
+    from live_records
+    inner join bearers as found on live_records.drive_id = found.alias and live_records.valid_from >= found.from_utc and live_records.valid_from < found.to_utc
     inner join bearers
         on found.drive_id = bearers.drive_id
         and found.alias <> bearers.alias
-        and substr(bearers.alias, 1, length(live.host) + 1) = concat(live.host, '/')
-        and bearers.to_utc > live.valid_from
-        and bearers.from_hour_utc < least(live.to_hour_utc, live.found_until_hour_utc)
-    where live.is_snapshot and found.is_seen and bearers.is_seen
+        and substr(bearers.alias, 1, length(live_records.host) + 1) = concat(live_records.host, '/')
+        and bearers.to_utc > live_records.valid_from
+        and bearers.from_hour_utc < least(live_records.to_hour_utc, live_records.found_until_hour_utc)
+    where live_records.is_snapshot and found.is_seen and bearers.is_seen
 ),
 
 -- each under the drives that bore its name while it held
-named as (
+named_records as (
     select
         bearer as drive_id,
         {{ membership | join(', ') }},
@@ -137,16 +137,16 @@ named as (
         max(case when source is not null then 1 else 0 end) over (partition by bearer) = 1 as is_seen_from_hosts,
         borne_from_hour_utc as from_hour_utc,
         borne_to_hour_utc as to_hour_utc
-    from borne
+    from borne_records
 ),
 
-said as (
-    select * from named where is_seen_from_hosts
+said_records as (
+    select * from named_records where is_seen_from_hosts
 ),
 
-{{ stretches('said', 'drive_id') }},
+{{ stretches('said_records', 'drive_id') }},
 
-ranked as (
+ranked_records as (
     select
         *,
 {%- for aspect in ('membership', 'description', 'age') %}
@@ -164,7 +164,7 @@ ranked as (
     from stretches
 ),
 
-decided as (
+decided_stretches as (
     select
         drive_id, stretch_from_utc, stretch_to_utc,
         max(case when membership_place = 1 then raid_group_id end) as raid_group_id,
@@ -187,19 +187,19 @@ decided as (
         coalesce(max(case when membership_place = 1 and is_group_guessed then 1 end), 0) = 1 as is_group_guessed,
         coalesce(max(case when membership_place = 1 and is_mapped then 1 end), 0) = 1 as is_mapped,
         coalesce(max(case when membership_place = 1 and is_named_by_array then 1 end), 0) = 1 as is_named_by_array
-    from ranked
+    from ranked_records
     group by drive_id, stretch_from_utc, stretch_to_utc
 ),
 
 -- merge consecutive snapshots that agree
-{{ joined_stretches('decided', 'drive_id', membership + description + ['deployed_on', 'deployed_on_source', 'is_group_guessed', 'is_mapped', 'is_named_by_array']) }},
+{{ joined_stretches('decided_stretches', 'drive_id', membership + description + ['deployed_on', 'deployed_on_source', 'is_group_guessed', 'is_mapped', 'is_named_by_array']) }},
 
 periods as (
     select
         drive_id, {{ (membership + description) | join(', ') }}, deployed_on,
         cast(null as string) as deployed_on_source,
         valid_from, valid_to, is_group_guessed, is_mapped, is_named_by_array, from_hour_utc, to_hour_utc
-    from named
+    from named_records
     where not is_seen_from_hosts
     union all
     select
@@ -207,10 +207,10 @@ periods as (
         nullif(from_hour_utc, timestamp '{{ var("beginning_of_time") }}') as valid_from,
         nullif(to_hour_utc, timestamp '{{ var("end_of_time") }}') as valid_to,
         is_group_guessed, is_mapped, is_named_by_array, from_hour_utc, to_hour_utc
-    from joined
+    from joined_periods
 ),
 
-dated as (
+dated_periods as (
     select
         drive_id, {{ without_role | join(', ') }}, deployed_on, deployed_on_source, valid_from, valid_to, is_group_guessed, is_mapped,
         is_named_by_array, from_hour_utc, to_hour_utc,
@@ -224,14 +224,14 @@ dated as (
     window latest_first as (partition by drive_id order by valid_from desc nulls last, valid_to desc nulls first)
 ),
 
-counted as (
+counted_kinds as (
     select
         raid_group_id, peer_kind,
         count(distinct case when role = 'data' then drive_id end) as data_drive_count,
         min(case when role = 'data' then from_hour_utc end) as first_hour_utc,
         count(distinct case when role = 'data' and from_hour_utc = group_from_hour_utc then drive_id end) as first_drive_count,
         min(min(case when is_group_guessed then 1 else 0 end)) over (partition by raid_group_id) = 1 as is_guessed
-    from dated
+    from dated_periods
     where raid_group_id is not null
     group by raid_group_id, peer_kind
 ),
@@ -247,19 +247,19 @@ votes as (
                 first_hour_utc asc nulls last, first_drive_count desc, peer_kind asc
         ) as kind_rank,
         count(case when data_drive_count > 0 and (is_guessed or peer_kind <> 'unknown') then 1 end) over (partition by raid_group_id) > 1 as is_mixed
-    from counted
+    from counted_kinds
 )
 
 select
-    dated.drive_id,
-    {{ peer_group('dated.raid_group_id', 'dated.peer_kind', 'votes.peer_kind', 'votes.is_guessed', 'votes.is_mixed') }} as raid_group_id,
-    dated.raid_group_id as named_raid_group_id,
-    dated.peer_kind,
+    dated_periods.drive_id,
+    {{ peer_group('dated_periods.raid_group_id', 'dated_periods.peer_kind', 'votes.peer_kind', 'votes.is_guessed', 'votes.is_mixed') }} as raid_group_id,
+    dated_periods.raid_group_id as named_raid_group_id,
+    dated_periods.peer_kind,
     votes.peer_kind as group_peer_kind,
     coalesce(votes.is_mixed, false) as is_of_mixed_group,
-    dated.role, dated.{{ without_role[1:] | join(', dated.') }},
-    dated.deployed_on, dated.deployed_on_source, dated.valid_from, dated.valid_to, dated.is_group_guessed, dated.is_mapped,
-    dated.is_named_by_array,
-    dated.from_hour_utc, dated.to_hour_utc, dated.is_only, dated.is_latest
-from dated
-left join votes on dated.raid_group_id = votes.raid_group_id and votes.kind_rank = 1
+    dated_periods.role, dated_periods.{{ without_role[1:] | join(', dated_periods.') }},
+    dated_periods.deployed_on, dated_periods.deployed_on_source, dated_periods.valid_from, dated_periods.valid_to, dated_periods.is_group_guessed, dated_periods.is_mapped,
+    dated_periods.is_named_by_array,
+    dated_periods.from_hour_utc, dated_periods.to_hour_utc, dated_periods.is_only, dated_periods.is_latest
+from dated_periods
+left join votes on dated_periods.raid_group_id = votes.raid_group_id and votes.kind_rank = 1

@@ -9,7 +9,7 @@ with periods as (
 
 {{ stretches('periods', 'drive_id') }},
 
-ranked as (
+ranked_periods as (
     select
         *,
         row_number() over (partition by drive_id, stretch_from_utc order by valid_from desc nulls last) as place,
@@ -23,5 +23,5 @@ select
     valid_from,
     stretch_from_utc as from_hour_utc,
     stretch_to_utc as to_hour_utc
-from ranked
+from ranked_periods
 where place_in_group = 1

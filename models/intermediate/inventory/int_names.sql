@@ -59,7 +59,7 @@ runs as (
 ),
 
 -- other sources may have seen one of the two drives in between
-narrowed as (
+narrowed_runs as (
     {%- set old_at = 'max(case when looks.drive_id = runs.drive_id then looks.seen_at end)' %}
     {%- set new_at = 'min(case when looks.drive_id = runs.next_drive_id then looks.seen_at end)' %}
     select
@@ -73,36 +73,36 @@ narrowed as (
 ),
 
 -- since when a drive bore the name, until when for certain, and from when on the next one did
-passed as (
+passed_runs as (
     select
-        narrowed.alias, narrowed.source, narrowed.drive_id, narrowed.next_drive_id, narrowed.is_seen_again,
-        narrowed.next_at is null as is_last,
+        narrowed_runs.alias, narrowed_runs.source, narrowed_runs.drive_id, narrowed_runs.next_drive_id, narrowed_runs.is_seen_again,
+        narrowed_runs.next_at is null as is_last,
         coalesce(
-            lag(coalesce(max(cuts.seen_at), narrowed.next_at)) over (partition by narrowed.alias, narrowed.source order by narrowed.first_at),
-            narrowed.first_at
+            lag(coalesce(max(cuts.seen_at), narrowed_runs.next_at)) over (partition by narrowed_runs.alias, narrowed_runs.source order by narrowed_runs.first_at),
+            narrowed_runs.first_at
         ) as from_at,
-        coalesce(min(cuts.seen_at), narrowed.last_at + interval 1 microsecond) as until_at,
-        coalesce(max(cuts.seen_at), narrowed.next_at) as next_from_at,
+        coalesce(min(cuts.seen_at), narrowed_runs.last_at + interval 1 microsecond) as until_at,
+        coalesce(max(cuts.seen_at), narrowed_runs.next_at) as next_from_at,
         min(cuts.seen_at) is null as is_uncut,
-        case when narrowed.source not in ('{{ watching_sources | join("', '") }}') then min(cuts.seen_at) end as end_at
-    from narrowed
+        case when narrowed_runs.source not in ('{{ watching_sources | join("', '") }}') then min(cuts.seen_at) end as end_at
+    from narrowed_runs
     left join looks as cuts
         on cuts.source is null
-        and narrowed.alias = cuts.alias
-        and cuts.seen_at > narrowed.last_at
-        and cuts.seen_at <= coalesce(narrowed.next_at, cuts.seen_at)
+        and narrowed_runs.alias = cuts.alias
+        and cuts.seen_at > narrowed_runs.last_at
+        and cuts.seen_at <= coalesce(narrowed_runs.next_at, cuts.seen_at)
     group by
-        narrowed.alias, narrowed.source, narrowed.drive_id, narrowed.next_drive_id, narrowed.first_at, narrowed.is_seen_again,
-        narrowed.last_at, narrowed.next_at
+        narrowed_runs.alias, narrowed_runs.source, narrowed_runs.drive_id, narrowed_runs.next_drive_id, narrowed_runs.first_at, narrowed_runs.is_seen_again,
+        narrowed_runs.last_at, narrowed_runs.next_at
 ),
 
 -- an operator's words; what was seen, before what is unknown, and that before what is only taken to have gone on; names without a time
-held as (
+held_names as (
 {%- for certainty, drive_id, is_between_looks, from_at, to_at, relation in [
     (0, 'drive_id', 'false', 'valid_from', 'valid_until', "claims where source = 'mapping'"),
-    (1, 'drive_id', 'false', 'from_at', 'until_at', 'passed where not is_last or is_seen_again'),
-    (2, 'cast(null as string)', 'is_uncut', 'until_at', 'next_from_at', 'passed where next_drive_id <> drive_id'),
-    (3, 'drive_id', 'false', 'from_at', 'end_at', 'passed where is_last'),
+    (1, 'drive_id', 'false', 'from_at', 'until_at', 'passed_runs where not is_last or is_seen_again'),
+    (2, 'cast(null as string)', 'is_uncut', 'until_at', 'next_from_at', 'passed_runs where next_drive_id <> drive_id'),
+    (3, 'drive_id', 'false', 'from_at', 'end_at', 'passed_runs where is_last'),
     (3, 'drive_id', 'false', 'valid_from', 'valid_until', "claims where source <> 'mapping' and valid_from is null"),
 ] %}
     select
@@ -116,9 +116,9 @@ held as (
 {%- endfor %}
 ),
 
-{{ stretches('held', 'alias') }},
+{{ stretches('held_names', 'alias') }},
 
-ranked as (
+ranked_names as (
     select
         *,
         row_number() over (
@@ -128,7 +128,7 @@ ranked as (
     from stretches
 ),
 
-{{ joined_stretches('(select * from ranked where place = 1) as decided', 'alias', ['drive_id', 'is_between_looks']) }}
+{{ joined_stretches('(select * from ranked_names where place = 1) as decided', 'alias', ['drive_id', 'is_between_looks']) }}
 
 select
     alias, drive_id,
@@ -142,4 +142,4 @@ select
             then {{ side }}(drive_id) over (partition by alias order by from_hour_utc)
     end as {{ name }}_drive_id{{ ',' if not loop.last }}
 {%- endfor %}
-from joined
+from joined_periods

@@ -1,7 +1,7 @@
 -- Claims that a name belongs to a drive, each followed to the best known serial. Grain: source, alias, drive_id, valid_from.
 -- A guessed name counts where no source states one: a controller nvme0 does not identify its namespace nvme0n1. Documents that give
 -- a device several serials in two minutes, as smartctl does of a controller's drives, say nothing of it; nor does a period without length.
-with delivered as (
+with delivered_claims as (
     select
         *,
         {{ valid_until('alias') }} as valid_until,
@@ -17,33 +17,33 @@ with delivered as (
     window looks as (partition by source, alias order by valid_from, drive_id)
 ),
 
-believed as (
-    select * from delivered
+believed_claims as (
+    select * from delivered_claims
     where not is_contradicted and (valid_until > valid_from or valid_from is null or valid_until is null)
 ),
 
 -- some tools give the world wide name for the serial number; another source may know that drive's serial
 wide_names as (
     select alias, min(drive_id) as drive_id
-    from believed
+    from believed_claims
     where {{ wide_name('drive_id') }} <> alias
     group by alias
     having count(distinct drive_id) = 1
 ),
 
-stated as (
-    select alias, drive_id from believed where host <> '' and not is_controller
+stated_names as (
+    select alias, drive_id from believed_claims where host <> '' and not is_controller
 ),
 
-named as (
+named_claims as (
     select
-        believed.*,
+        believed_claims.*,
         wide_names.alias is not null as is_wide,
-        coalesce(joined.drive_id, wide_names.drive_id, believed.drive_id) as named_drive_id
-    from believed
+        coalesce(joined.drive_id, wide_names.drive_id, believed_claims.drive_id) as named_drive_id
+    from believed_claims
     left join {{ ref('stg_raw__drive_aliases') }} as joined
-        on believed.drive_id = joined.alias and joined.source = 'mapping' and joined.valid_from is null and believed.alias <> joined.alias
-    left join wide_names on {{ wide_name('believed.drive_id') }} = wide_names.alias
+        on believed_claims.drive_id = joined.alias and joined.source = 'mapping' and joined.valid_from is null and believed_claims.alias <> joined.alias
+    left join wide_names on {{ wide_name('believed_claims.drive_id') }} = wide_names.alias
 )
 
 select
@@ -51,7 +51,7 @@ select
     named_drive_id as drive_id,
     valid_from, valid_until, collected_at, host,
     host <> '' as is_device, is_controller, false as is_derived
-from named
+from named_claims
 union all
 select
     source,
@@ -59,8 +59,8 @@ select
     named_drive_id as drive_id,
     valid_from, valid_until, collected_at, host,
     true as is_device, false as is_controller, true as is_derived
-from named
-where is_controller and alias || 'n1' not in (select alias from stated) and drive_id not in (select drive_id from stated)
+from named_claims
+where is_controller and alias || 'n1' not in (select alias from stated_names) and drive_id not in (select drive_id from stated_names)
 union all
 -- claims about the world wide name itself
 select distinct
@@ -69,5 +69,5 @@ select distinct
     named_drive_id as drive_id,
     cast(null as timestamp) as valid_from, cast(null as timestamp) as valid_until, cast(null as timestamp) as collected_at, '' as host,
     false as is_device, false as is_controller, true as is_derived
-from named
+from named_claims
 where is_wide

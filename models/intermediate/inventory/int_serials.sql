@@ -16,7 +16,7 @@ with claims as (
 
 -- A device has a serial until it is next looked at, if it has the same one then. Looks less than an hour apart are of one round,
 -- in which a device has what it had until another serial is found on it.
-named as (
+named_devices as (
     select
         source, drive_id, host, valid_from,
         case
@@ -38,7 +38,7 @@ at_once as (
         valid_from < max(named_until) over (
             partition by source, drive_id, host order by valid_from rows between unbounded preceding and 1 preceding
         ) as is_at_once
-    from named
+    from named_devices
 ),
 
 -- a drive that moved was last seen where it was before it was first seen where it is
@@ -54,7 +54,7 @@ hosts as (
 ),
 
 -- model and capacity of the devices themselves, by source
-described as (
+described_devices as (
     select claims.drive_id
     from claims
     inner join {{ ref('stg_raw__drives') }} as records
@@ -65,7 +65,7 @@ described as (
 ),
 
 -- names of one length are of one kind: an SSD may have one of each
-wide as (
+wide_claims as (
     select
         *,
         wide_name <> min(wide_name) over (partition by drive_id, source, length(wide_name)) as is_other_name,
@@ -74,7 +74,7 @@ wide as (
     from claims
 ),
 
-several as (
+shared_names as (
     select
         drive_id,
         count(distinct wide_name) as wide_name_count,
@@ -82,12 +82,12 @@ several as (
         count(distinct host) as host_count,
         bool_or(is_mapping) as is_mapped,
         coalesce(bool_or(is_other_name), false) as is_of_several_names,
-        drive_id in (select drive_id from described) as is_described_differently,
-        count(distinct wide_name) = 1 and drive_id not in (select drive_id from described) as has_one_name,
+        drive_id in (select drive_id from described_devices) as is_described_differently,
+        count(distinct wide_name) = 1 and drive_id not in (select drive_id from described_devices) as has_one_name,
         drive_id in (select drive_id from hosts where is_met) as is_of_several_hosts,
         drive_id in (select drive_id from at_once where is_at_once) as is_of_devices_at_once,
         count(distinct naming_host) = count(distinct host) as is_named_by_all_hosts
-    from wide
+    from wide_claims
     group by drive_id
     having count(distinct device) > 1 or count(distinct host) > 1
 )
@@ -104,4 +104,4 @@ select
     is_mapped or has_one_name as is_one_drive,
     -- devices of several hosts that measured it at once are one measurement, taken twice, where their counters agree over the day
     has_one_name and is_named_by_all_hosts as is_one_drive_of_hosts
-from several
+from shared_names

@@ -1,5 +1,5 @@
 -- Slices of probes under the drives' serial numbers. Grain: suspect_id, probed_at, drive_id, pattern, slice_no.
-with named as (
+with named_probes as (
     select
         delivered.*,
         coalesce(names.drive_id, delivered.drive_id) as named_drive_id
@@ -14,4 +14,4 @@ select
     named_drive_id as drive_id,
     drive_id = suspect_id as is_suspect,
     pattern, slice_no, read_count, failed_count, seconds, mean_us, p50_us, p90_us, p95_us, p99_us, other_ios, read_by
-from named
+from named_probes

@@ -9,7 +9,7 @@
 {% set comparisons = 4 %}
 -- How many times its peers' latency a suspect has, each probe with those before it: Welch's interval of the difference of the logarithms of slices.
 -- Grain: suspect_id, probed_at, pattern, measure.
-with pooled as (
+with pooled_probes as (
     select
         probes.suspect_id, runs.probed_at,
         probes.probed_at as run_at,
@@ -27,15 +27,15 @@ with pooled as (
     where probes.read_count > 0
 ),
 
-measured as (
+measured_probes as (
     select *, 'mean' as measure, mean_us as latency_us
-    from pooled
+    from pooled_probes
     union all
     select
         *,
         percentile as measure,
         case percentile{% for name, _ in carried_from %} when '{{ name }}' then {{ name }}_us{% endfor %} end as latency_us
-    from pooled
+    from pooled_probes
     where percentile is not null
 ),
 
@@ -49,7 +49,7 @@ samples as (
         avg(case when {{ condition }} then ln(latency_us) end) as {{ side }}_log,
         var_samp(case when {{ condition }} then ln(latency_us) end) as {{ side }}_variance{{ ',' if not loop.last }}
         {%- endfor %}
-    from measured
+    from measured_probes
     where latency_us > 0
     group by suspect_id, probed_at, pattern, measure
 ),
@@ -81,7 +81,7 @@ widths as (
     inner join {{ ref('int_thresholds') }} as thresholds on thresholds.kind = coalesce(drives.kind, 'unknown')
 ),
 
-judged as (
+judged_probes as (
     select
         *,
         case
@@ -106,4 +106,4 @@ select
         when verdict = 'cannot_say'
             then cast(ceil(run_count * (power(half_width / nullif(log_ratio - ln(slow_from), 0), 2) - 1)) as bigint)
     end as more_runs
-from judged
+from judged_probes

@@ -25,7 +25,7 @@ slowdowns as (
     from drive_hours
 ),
 
-judged as (
+judged_hours as (
     select
         *,
         case
@@ -64,4 +64,4 @@ select
     coalesce(slowdown = max_latency_us / median_latency_us, false) as is_slowest,
     is_in_notable_hour, declared_kind, is_group_guessed,
     cast(hour_utc as date) as day_utc
-from judged
+from judged_hours

@@ -8,7 +8,7 @@ with hour_kinds as (
     group by raid_group_id, hour_utc
 ),
 
-grouped as (
+grouped_hours as (
     select
         placed.*,
         case
@@ -28,4 +28,4 @@ select
     case when is_data_in_inventory and inventory_raid_group_id <> raid_group_id_of_kind then inventory_raid_group_id end as absent_from_raid_group_id,
     shared_serial, path_spans, part_spans, other_spans, is_data_drive, is_covered, coverage, latency_us, io_count, io_bytes, read_latency_us,
     write_latency_us
-from grouped
+from grouped_hours

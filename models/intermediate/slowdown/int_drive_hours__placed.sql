@@ -1,6 +1,6 @@
 {{ config(meta={'made': 'with_days'}) }}
 -- Measurements of each drive-hour, and the group and role of its drive as far as inventory knows. Rows of any role. Grain: drive_id, hour_utc.
-with placed as (
+with placed_hours as (
     select
         drive_hours.*,
         {{ placed_group('drive_hours', 'segments') }} as named_raid_group_id,
@@ -32,19 +32,19 @@ named_groups as (
 
 kinds as (
     select
-        placed.*,
-        coalesce(drives.peer_kind, devices.peer_kind, {{ peer_kind('placed.declared_kind', 'cast(null as string)', 'placed.drive_id') }}) as peer_kind,
+        placed_hours.*,
+        coalesce(drives.peer_kind, devices.peer_kind, {{ peer_kind('placed_hours.declared_kind', 'cast(null as string)', 'placed_hours.drive_id') }}) as peer_kind,
         named_groups.group_peer_kind,
         coalesce(named_groups.is_of_mixed_group, false) as is_of_mixed_group
-    from placed
+    from placed_hours
     left join (select drive_id, peer_kind from {{ ref('int_drives__periods') }} where is_latest) as drives
-        on placed.drive_id = drives.drive_id
+        on placed_hours.drive_id = drives.drive_id
     -- another device measured its serial, so its own host describes it
-    left join {{ ref('int_devices__described') }} as devices on placed.drive_id = devices.drive_id and placed.shared_serial is not null
-    left join named_groups on placed.named_raid_group_id = named_groups.named_raid_group_id
+    left join {{ ref('int_devices__described') }} as devices on placed_hours.drive_id = devices.drive_id and placed_hours.shared_serial is not null
+    left join named_groups on placed_hours.named_raid_group_id = named_groups.named_raid_group_id
 ),
 
-grouped as (
+grouped_hours as (
     select *, {{ peer_group('named_raid_group_id', 'peer_kind', 'group_peer_kind', 'is_placed_by_guess', 'is_of_mixed_group') }} as raid_group_id_of_kind
     from kinds
 )
@@ -66,4 +66,4 @@ select
     {{ merged_bytes() }} as io_bytes,
     case when is_split and read_ios > 0 then read_latency_us end as read_latency_us,
     case when is_split and write_ios > 0 then write_latency_us end as write_latency_us
-from grouped
+from grouped_hours

@@ -16,7 +16,7 @@ windows as (
     from last_hours
 ),
 
-counted as (
+counted_windows as (
     select
         windows.raid_group_id, windows.after_hour_utc, windows.last_hour_utc,
         cast(sum(
@@ -33,7 +33,7 @@ counted as (
     group by windows.raid_group_id, windows.after_hour_utc, windows.last_hour_utc
 )
 
-select drives.drive_id, counted.after_hour_utc, counted.last_hour_utc, counted.raid_hours
+select drives.drive_id, counted_windows.after_hour_utc, counted_windows.last_hour_utc, counted_windows.raid_hours
 from {{ ref('int_drives') }} as drives
-inner join counted on drives.current_raid_group_id = counted.raid_group_id
+inner join counted_windows on drives.current_raid_group_id = counted_windows.raid_group_id
 where drives.last_hour_utc is not null

@@ -13,7 +13,7 @@ with tail_hours as (
     where raid_hours.is_tail_hour
 ),
 
-ranked as (
+ranked_hours as (
     select
         drive_hours.raid_group_id, drive_hours.hour_utc, drive_hours.drive_id, drive_hours.latency_us,
         row_number() over (
@@ -24,7 +24,7 @@ ranked as (
     where drive_hours.slowdown is not null
 ),
 
-others as (
+other_hours as (
     select
         raid_group_id, hour_utc,
         max(case when tail_rank = 2 then drive_id end) as second_drive_id,
@@ -33,25 +33,25 @@ others as (
         {{ median_of_group('case when tail_rank > ' ~ removed ~ ' then latency_us end') }} as median_latency_{{ removed }}_us,
         max(case when tail_rank > {{ removed }} then latency_us end) as max_latency_{{ removed }}_us{{ "," if not loop.last }}
 {%- endfor %}
-    from ranked
+    from ranked_hours
     group by raid_group_id, hour_utc
 )
 
 select
     tail_hours.raid_group_id, tail_hours.hour_utc, tail_hours.tail_1, tail_hours.slowest_drive_id,
-    others.second_drive_id,
+    other_hours.second_drive_id,
 {%- for removed, name in ((1, 'one'), (2, 'two')) %}
     case
-        when others.drive_count_{{ removed }} >= {{ var('min_reporting_drives') }} and others.median_latency_{{ removed }}_us > 0
-            then others.max_latency_{{ removed }}_us / others.median_latency_{{ removed }}_us
+        when other_hours.drive_count_{{ removed }} >= {{ var('min_reporting_drives') }} and other_hours.median_latency_{{ removed }}_us > 0
+            then other_hours.max_latency_{{ removed }}_us / other_hours.median_latency_{{ removed }}_us
     end as tail_1_without_{{ name }},
 {%- endfor %}
     -- without its slowest drive it would have been no tail hour
-    others.drive_count_1 >= {{ var('min_reporting_drives') }}
-    and others.median_latency_1_us > 0
-    and others.max_latency_1_us / others.median_latency_1_us < tail_hours.slow_at as is_caused_by_slowest,
+    other_hours.drive_count_1 >= {{ var('min_reporting_drives') }}
+    and other_hours.median_latency_1_us > 0
+    and other_hours.max_latency_1_us / other_hours.median_latency_1_us < tail_hours.slow_at as is_caused_by_slowest,
     case when tail_hours.has_known_drop then tail_hours.previous_raid_io_count end as io_count_before,
     case when tail_hours.has_known_drop then tail_hours.raid_io_count end as io_count_after,
     tail_hours.day_utc
 from tail_hours
-inner join others on tail_hours.raid_group_id = others.raid_group_id and tail_hours.hour_utc = others.hour_utc
+inner join other_hours on tail_hours.raid_group_id = other_hours.raid_group_id and tail_hours.hour_utc = other_hours.hour_utc

@@ -11,7 +11,7 @@ with drive_hours as (
     from {{ ref('int_drive_hours__measured') }}
 ),
 
-reported as (
+reported_hours as (
     select
         raid_group_id, hour_utc,
         count(*) as row_count,
@@ -37,7 +37,7 @@ reported as (
 ),
 
 -- drives that inventory counts here but that report from another group
-absent as (
+absent_hours as (
     select absent_from_raid_group_id as raid_group_id, hour_utc, count(*) as absent_drive_count
     from drive_hours
     where absent_from_raid_group_id is not null
@@ -46,48 +46,48 @@ absent as (
 
 raid_hours as (
     select
-        reported.*,
+        reported_hours.*,
         thresholds.slow_at, thresholds.mild_at, thresholds.min_judged_ios, thresholds.min_load_share,
-        coalesce(steps.expected_drive_count, 0) + reported.unexpected_drive_count
-        - coalesce(absent.absent_drive_count, 0) as data_drive_count,
-        reported.latency_count >= {{ var('min_reporting_drives') }} and reported.median_latency_us > 0 as is_valid,
-        case when reported.io_count_count = reported.covered_drive_count then reported.known_io_count end as raid_io_count
-    from reported
+        coalesce(steps.expected_drive_count, 0) + reported_hours.unexpected_drive_count
+        - coalesce(absent_hours.absent_drive_count, 0) as data_drive_count,
+        reported_hours.latency_count >= {{ var('min_reporting_drives') }} and reported_hours.median_latency_us > 0 as is_valid,
+        case when reported_hours.io_count_count = reported_hours.covered_drive_count then reported_hours.known_io_count end as raid_io_count
+    from reported_hours
     left join {{ ref('int_raid_groups__width_steps') }} as steps
-        on reported.raid_group_id = steps.raid_group_id
-        and steps.from_hour_utc <= reported.hour_utc
-        and steps.to_hour_utc > reported.hour_utc
-    left join absent on reported.raid_group_id = absent.raid_group_id and reported.hour_utc = absent.hour_utc
-    left join {{ ref('int_raid_groups__attributes') }} as inventory on reported.raid_group_id = inventory.raid_group_id
+        on reported_hours.raid_group_id = steps.raid_group_id
+        and steps.from_hour_utc <= reported_hours.hour_utc
+        and steps.to_hour_utc > reported_hours.hour_utc
+    left join absent_hours on reported_hours.raid_group_id = absent_hours.raid_group_id and reported_hours.hour_utc = absent_hours.hour_utc
+    left join {{ ref('int_raid_groups__attributes') }} as inventory on reported_hours.raid_group_id = inventory.raid_group_id
     inner join {{ ref('int_thresholds') }} as thresholds
-        on thresholds.kind = coalesce(nullif(inventory.kind, 'unknown'), reported.declared_kind, 'unknown')
+        on thresholds.kind = coalesce(nullif(inventory.kind, 'unknown'), reported_hours.declared_kind, 'unknown')
 ),
 
 -- hours in which some drive did too little to be compared: few but where boot drives and spares stand beside data drives
-uneven as (
+uneven_hours as (
     select raid_group_id, hour_utc, min_judged_ios, min_load_share
     from raid_hours
     where min_io_count < min_judged_ios or min_io_count < min_load_share * median_io_count
 ),
 
-working as (
+working_drives as (
     select
         drive_hours.*,
-        uneven.min_load_share * {{ median_of_group('cast(drive_hours.peer_io_count as double)', 'partition by drive_hours.raid_group_id, drive_hours.hour_utc') }} as least_like_ios
+        uneven_hours.min_load_share * {{ median_of_group('cast(drive_hours.peer_io_count as double)', 'partition by drive_hours.raid_group_id, drive_hours.hour_utc') }} as least_like_ios
     from drive_hours
-    inner join uneven on drive_hours.raid_group_id = uneven.raid_group_id and drive_hours.hour_utc = uneven.hour_utc
-    where drive_hours.peer_io_count is null or drive_hours.peer_io_count >= uneven.min_judged_ios
+    inner join uneven_hours on drive_hours.raid_group_id = uneven_hours.raid_group_id and drive_hours.hour_utc = uneven_hours.hour_utc
+    where drive_hours.peer_io_count is null or drive_hours.peer_io_count >= uneven_hours.min_judged_ios
 ),
 
 -- the peers that are left: drives with as many I/Os, or of which nobody counts them
-judged as (
+judged_hours as (
     select
         raid_group_id, hour_utc,
         max(least_like_ios) as least_like_ios,
         count(peer_latency_us) as latency_count,
         {{ median_of_group('peer_latency_us') }} as median_latency_us,
         max(peer_latency_us) as max_latency_us
-    from working
+    from working_drives
     where coalesce(peer_io_count >= least_like_ios, true)
     group by raid_group_id, hour_utc
 )
@@ -95,16 +95,16 @@ judged as (
 select
     raid_hours.raid_group_id, raid_hours.hour_utc, raid_hours.row_count, raid_hours.covered_drive_count, raid_hours.data_drive_count,
     raid_hours.is_valid, raid_hours.latency_count, raid_hours.median_latency_us, raid_hours.max_latency_us, raid_hours.slow_at,
-    raid_hours.mild_at, raid_hours.min_judged_ios, judged.least_like_ios,
-    case when uneven.hour_utc is null then raid_hours.latency_count else coalesce(judged.latency_count, 0) end as judged_latency_count,
-    case when uneven.hour_utc is null then raid_hours.median_latency_us else judged.median_latency_us end as judged_median_latency_us,
+    raid_hours.mild_at, raid_hours.min_judged_ios, judged_hours.least_like_ios,
+    case when uneven_hours.hour_utc is null then raid_hours.latency_count else coalesce(judged_hours.latency_count, 0) end as judged_latency_count,
+    case when uneven_hours.hour_utc is null then raid_hours.median_latency_us else judged_hours.median_latency_us end as judged_median_latency_us,
     -- some drive is at least mildly slow, or was in the hour before, or may be an outlier by another rule (int_drive_hours__outlying)
     raid_hours.is_valid
     and (
         raid_hours.max_latency_us / raid_hours.median_latency_us >= least(raid_hours.mild_at, {{ least_outlying_slowdown() }})
         or raid_hours.is_spread_out
         or {{ may_be_fail_slow('raid_hours.max_latency_us', 'raid_hours.median_latency_us') }}
-        or coalesce(judged.max_latency_us / judged.median_latency_us >= raid_hours.mild_at, false)
+        or coalesce(judged_hours.max_latency_us / judged_hours.median_latency_us >= raid_hours.mild_at, false)
     )
     or coalesce(previous.is_valid and previous.max_latency_us / previous.median_latency_us >= raid_hours.mild_at, false) as is_notable,
     raid_hours.raid_io_count, raid_hours.median_io_count, raid_hours.median_io_size_bytes,
@@ -120,5 +120,5 @@ from raid_hours
 left join raid_hours as previous
     on raid_hours.raid_group_id = previous.raid_group_id
     and raid_hours.hour_utc = previous.hour_utc + interval 1 hour
-left join uneven on raid_hours.raid_group_id = uneven.raid_group_id and raid_hours.hour_utc = uneven.hour_utc
-left join judged on raid_hours.raid_group_id = judged.raid_group_id and raid_hours.hour_utc = judged.hour_utc
+left join uneven_hours on raid_hours.raid_group_id = uneven_hours.raid_group_id and raid_hours.hour_utc = uneven_hours.hour_utc
+left join judged_hours on raid_hours.raid_group_id = judged_hours.raid_group_id and raid_hours.hour_utc = judged_hours.hour_utc

@@ -56,7 +56,7 @@ boundary as (
 ),
 
 -- every list is read once: each is views over views, planned again for each reference
-listed as (
+listed_drives as (
     select
         coalesce(candidates.drive_id, alerts.subject_id, costs.drive_id, decisions.drive_id) as drive_id,
         candidates.raid_group_id as candidate_raid_group_id,
@@ -83,37 +83,37 @@ listed as (
     full join decisions on coalesce(candidates.drive_id, alerts.subject_id, costs.drive_id) = decisions.drive_id
 ),
 
-joined as (
+joined_drives as (
     select
-        listed.*,
+        listed_drives.*,
         drives.kind,
-        coalesce(listed.candidate_raid_group_id, drives.current_raid_group_id) as raid_group_id,
+        coalesce(listed_drives.candidate_raid_group_id, drives.current_raid_group_id) as raid_group_id,
         drives.host, drives.enclosure, drives.slot, drives.device, drives.model, drives.capacity_bytes,
         recent.slow_since_utc, past_alerts.last_cleared_at, last_week.week_utc,
         floors.held_back_by, floors.max_latency_us, floors.floor_us,
         standing.standing, standing.role, standing.replaced_at,
         coalesce(standing.standing in ('replaced', 'gone'), false) as has_left,
         boundary.boundary_utc as candidates_boundary_utc,
-        coalesce(case when listed.shared_type <> 'drive' then listed.shared_type end, incidents.place_type) as place_type,
-        case when listed.shared_type <> 'drive' then listed.shared_id else incidents.place_id end as place_id,
+        coalesce(case when listed_drives.shared_type <> 'drive' then listed_drives.shared_type end, incidents.place_type) as place_type,
+        case when listed_drives.shared_type <> 'drive' then listed_drives.shared_id else incidents.place_id end as place_id,
         -- another place than the alert's only where it lies within that
-        case when incidents.place_type <> 'raid_group' or coalesce(listed.shared_type, 'drive') = 'drive' then incidents.shared_hours end as shared_hours,
+        case when incidents.place_type <> 'raid_group' or coalesce(listed_drives.shared_type, 'drive') = 'drive' then incidents.shared_hours end as shared_hours,
         incidents.slow_hours as incident_slow_hours,
         recent.cause as own_cause,
         recent.evidence as own_evidence
-    from listed
+    from listed_drives
     cross join last_week
     cross join boundary
-    left join past_alerts on listed.drive_id = past_alerts.drive_id
-    left join {{ ref('int_drives__below_floor') }} as floors on listed.drive_id = floors.drive_id
-    left join {{ ref('int_drives__recent_slowness') }} as recent on listed.drive_id = recent.drive_id
-    left join {{ ref('int_drives__standing') }} as standing on listed.drive_id = standing.drive_id
-    left join {{ ref('int_drives__incidents') }} as incidents on listed.drive_id = incidents.drive_id
-    left join {{ ref('dim_drives') }} as drives on listed.drive_id = drives.drive_id
-    where coalesce(listed.verdict <> 'leave', false) or listed.alert_id is not null or listed.is_costliest or listed.is_pending
+    left join past_alerts on listed_drives.drive_id = past_alerts.drive_id
+    left join {{ ref('int_drives__below_floor') }} as floors on listed_drives.drive_id = floors.drive_id
+    left join {{ ref('int_drives__recent_slowness') }} as recent on listed_drives.drive_id = recent.drive_id
+    left join {{ ref('int_drives__standing') }} as standing on listed_drives.drive_id = standing.drive_id
+    left join {{ ref('int_drives__incidents') }} as incidents on listed_drives.drive_id = incidents.drive_id
+    left join {{ ref('dim_drives') }} as drives on listed_drives.drive_id = drives.drive_id
+    where coalesce(listed_drives.verdict <> 'leave', false) or listed_drives.alert_id is not null or listed_drives.is_costliest or listed_drives.is_pending
 ),
 
-judged as (
+judged_drives as (
     select
         *,
         case
@@ -128,15 +128,15 @@ judged as (
         not has_left and coalesce(
             decision in ('replace', 'dismiss') or decided_at >= coalesce(cast(date_trunc('week', boundary_utc) as timestamp), decided_at), false
         ) as is_decided
-    from joined
+    from joined_drives
 ),
 
-placed as (
+placed_drives as (
     select *, place_id is not null and count(*) over (partition by place_type, place_id) >= 2 as is_with_others
-    from judged
+    from judged_drives
 ),
 
-worded as (
+worded_actions as (
     select
         *,
         case when is_with_others then place_type || ' ' || place_id end as incident_id,
@@ -213,10 +213,10 @@ worded as (
             else 'Not among the costliest of the last whole week: ' || {{ counted_noun('week_tail_hours', 'tail hour') }} || ', place '
                 || cast(cost_rank as string) || '.'
         end as lists_reason
-    from placed
+    from placed_drives
 ),
 
-ranked as (
+ranked_actions as (
     select
         *,
         cast(row_number() over (
@@ -227,7 +227,7 @@ ranked as (
                 cost_rank asc nulls last,
                 drive_id asc
         ) as bigint) as action_rank
-    from worded
+    from worded_actions
 )
 
 select
@@ -252,4 +252,4 @@ select
     cost_rank, decision, decided_by, decided_at, ticket,
     nullif(trim(lists_reason), '') as lists_reason,
     held_back_by
-from ranked
+from ranked_actions

@@ -1,7 +1,7 @@
 {#- where more probes than these are needed, the drive is too near to the limit to be told -#}
 {% set most_runs = 9 %}
 -- Each probe of a suspect drive: is it slow by itself? Grain: drive_id, probed_at.
-with ranked as (
+with ranked_probes as (
     select
         *,
         row_number() over (
@@ -30,17 +30,17 @@ probes as (
     group by suspect_id, probed_at
 ),
 
-worded as (
+worded_probes as (
     select
         probes.*,
-        coalesce(ranked.verdict, 'cannot_say') as verdict,
-        ranked.pattern, ranked.measure, ranked.run_count, ranked.read_count, ranked.latency_us, ranked.peer_latency_us, ranked.ratio,
-        ranked.ratio_low, ranked.ratio_high, ranked.more_runs, ranked.slow_from,
-        case when ranked.measure = 'mean' then 'the mean' else ranked.measure end || ' of ' || ranked.pattern || ' reads ' || {{ times_text('ranked.ratio') }}
+        coalesce(ranked_probes.verdict, 'cannot_say') as verdict,
+        ranked_probes.pattern, ranked_probes.measure, ranked_probes.run_count, ranked_probes.read_count, ranked_probes.latency_us, ranked_probes.peer_latency_us, ranked_probes.ratio,
+        ranked_probes.ratio_low, ranked_probes.ratio_high, ranked_probes.more_runs, ranked_probes.slow_from,
+        case when ranked_probes.measure = 'mean' then 'the mean' else ranked_probes.measure end || ' of ' || ranked_probes.pattern || ' reads ' || {{ times_text('ranked_probes.ratio') }}
         || 'x its peers''' as found,
-        ' (' || {{ times_text('ranked.ratio_low') }} || ' to ' || {{ times_text('ranked.ratio_high') }} || ')' as span
+        ' (' || {{ times_text('ranked_probes.ratio_low') }} || ' to ' || {{ times_text('ranked_probes.ratio_high') }} || ')' as span
     from probes
-    left join ranked on probes.suspect_id = ranked.suspect_id and probes.probed_at = ranked.probed_at and ranked.place = 1
+    left join ranked_probes on probes.suspect_id = ranked_probes.suspect_id and probes.probed_at = ranked_probes.probed_at and ranked_probes.place = 1
 )
 
 select
@@ -68,4 +68,4 @@ select
     cast(failed_count as bigint) as failed_count,
     other_iops, peer_other_iops, read_by,
     probed_at = max(probed_at) over (partition by suspect_id) as is_newest
-from worded
+from worded_probes

@@ -1,16 +1,16 @@
 {{ config(materialized='view') }}
 -- Drives by what to do with each, and why, as of the last midnight; of drives that were slow in the 28 days before. A drive that went silent keeps the verdict
 -- of the last day that it reported. Grain: drive_id.
-with latest as (
+with latest_boundary as (
     select max(boundary_utc) as boundary_utc from {{ ref('int_boundaries') }}
 ),
 
-silent as (
+silent_drives as (
     select standing.drive_id, standing.last_hour_utc, boundaries.boundary_utc
     from {{ ref('int_drives__standing') }} as standing
     inner join {{ ref('int_boundaries') }} as boundaries
         on standing.is_expected and boundaries.boundary_utc = cast(date_trunc('day', standing.last_hour_utc) as timestamp) + interval 1 day
-    inner join latest on boundaries.boundary_utc < latest.boundary_utc and boundaries.boundary_utc >= latest.boundary_utc - interval 28 day
+    inner join latest_boundary on boundaries.boundary_utc < latest_boundary.boundary_utc and boundaries.boundary_utc >= latest_boundary.boundary_utc - interval 28 day
 ),
 
 decisions as (
@@ -25,7 +25,7 @@ decisions as (
 ),
 
 -- since when every verdict on it is to replace it
-risen as (
+risen_drives as (
     select drive_id, min(boundary_utc) as replace_since_utc
     from (
         select drive_id, boundary_utc, verdict, max(case when verdict <> 'replace' then boundary_utc end) over (partition by drive_id) as last_other_utc
@@ -38,10 +38,10 @@ risen as (
 judged as (
     select
         judged.*,
-        case when judged.verdict = 'replace' then coalesce(risen.replace_since_utc, judged.boundary_utc) end as replace_since_utc,
+        case when judged.verdict = 'replace' then coalesce(risen_drives.replace_since_utc, judged.boundary_utc) end as replace_since_utc,
         decisions.decision, decisions.decided_by, decisions.decided_at,
         drives.host, drives.enclosure, drives.slot, drives.device, drives.capacity_bytes,
-        silent.last_hour_utc as silent_since_utc,
+        silent_drives.last_hour_utc as silent_since_utc,
         case
             when judged.pair_ratio > 0 and judged.tail_hours_paired_28d > judged.tail_hours_caused_28d and not judged.is_quiet and not judged.is_shared
                 then case when judged.verdict = 'replace' then 'replace' else 'wait' end
@@ -50,17 +50,17 @@ judged as (
         {{ to_tenths('judged.own_tail_hours_28d / judged.cost_tail_hours') }} as swaps,
         {{ rounded_text('judged.cost_tail_hours', 1) }} as cost
     from {{ ref('int_drive_weeks__judged') }} as judged
-    cross join latest
-    left join silent on judged.drive_id = silent.drive_id
+    cross join latest_boundary
+    left join silent_drives on judged.drive_id = silent_drives.drive_id
     left join {{ ref('dim_drives') }} as drives on judged.drive_id = drives.drive_id
     left join decisions on judged.drive_id = decisions.drive_id
-    left join risen on judged.drive_id = risen.drive_id
+    left join risen_drives on judged.drive_id = risen_drives.drive_id
     left join {{ ref('int_drives__standing') }} as standing on judged.drive_id = standing.drive_id
     where coalesce(standing.standing, 'data') = 'data'
-        and judged.boundary_utc = coalesce(silent.boundary_utc, latest.boundary_utc)
+        and judged.boundary_utc = coalesce(silent_drives.boundary_utc, latest_boundary.boundary_utc)
 ),
 
-worded as (
+worded_drives as (
     select
         *,
         case
@@ -134,18 +134,18 @@ worded as (
 )
 
 select
-    worded.drive_id, worded.boundary_utc,
+    worded_drives.drive_id, worded_drives.boundary_utc,
     cast(row_number() over (
         order by
-            case worded.verdict when 'replace' then 1 when 'check path' then 2 when 'watch' then 3 else 4 end asc,
-            worded.slow_hours_28d desc,
-            worded.drive_id asc
+            case worded_drives.verdict when 'replace' then 1 when 'check path' then 2 when 'watch' then 3 else 4 end asc,
+            worded_drives.slow_hours_28d desc,
+            worded_drives.drive_id asc
     ) as bigint) as candidate_rank,
-    worded.kind, worded.raid_group_id, worded.host, worded.enclosure, worded.slot, worded.device, worded.model, worded.capacity_bytes,
-    worded.own_tail_hours_28d, worded.cost_tail_hours, worded.verdict, worded.replace_rule, worded.replace_since_utc,
-    worded.why || worded.what_is_missing
-    || case when worded.silent_since_utc is not null then ' It has sent nothing since ' || cast(cast(worded.silent_since_utc as date) as string) || '.' else '' end as verdict_reason,
-    worded.tail_hours_caused_28d, worded.tail_hours_paired_28d, worded.slow_hours_28d, worded.slow_days_14d, worded.slow_hours_3d,
-    worded.drive_hours_3d, worded.together_hours_28d, worded.drive_hours_28d, worded.last_slow_hour_utc, worded.decision, worded.decided_by,
-    worded.decided_at
-from worded
+    worded_drives.kind, worded_drives.raid_group_id, worded_drives.host, worded_drives.enclosure, worded_drives.slot, worded_drives.device, worded_drives.model, worded_drives.capacity_bytes,
+    worded_drives.own_tail_hours_28d, worded_drives.cost_tail_hours, worded_drives.verdict, worded_drives.replace_rule, worded_drives.replace_since_utc,
+    worded_drives.why || worded_drives.what_is_missing
+    || case when worded_drives.silent_since_utc is not null then ' It has sent nothing since ' || cast(cast(worded_drives.silent_since_utc as date) as string) || '.' else '' end as verdict_reason,
+    worded_drives.tail_hours_caused_28d, worded_drives.tail_hours_paired_28d, worded_drives.slow_hours_28d, worded_drives.slow_days_14d, worded_drives.slow_hours_3d,
+    worded_drives.drive_hours_3d, worded_drives.together_hours_28d, worded_drives.drive_hours_28d, worded_drives.last_slow_hour_utc, worded_drives.decision, worded_drives.decided_by,
+    worded_drives.decided_at
+from worded_drives

@@ -42,7 +42,7 @@ tails as (
 ),
 
 -- change of a RAID group's I/Os from one stable hour to the next, by the same rule. Sums of whole numbers: their order leaves no trace
-expected as (
+expected_costs as (
     select
         kind,
         cast(date_trunc('week', hour_utc) as timestamp) as week_utc,
@@ -66,7 +66,7 @@ select
     coalesce(tails.dropped_hours, 0) as dropped_hours,
     tails.io_count_before, tails.io_count_after,
     -- in whole I/Os, so that they add up
-    cast(floor(tails.io_count_before * expected.io_ratio - tails.io_count_after + 0.5) as double) as rio_lost
+    cast(floor(tails.io_count_before * expected_costs.io_ratio - tails.io_count_after + 0.5) as double) as rio_lost
 from slow_hours
 left join tails
     on slow_hours.drive_id = tails.drive_id
@@ -74,4 +74,4 @@ left join tails
     and slow_hours.week_utc = tails.week_utc
 inner join {{ ref('dim_drives') }} as drives on slow_hours.drive_id = drives.drive_id
 left join {{ ref('int_raid_groups__kinds') }} as raid_groups on slow_hours.raid_group_id = raid_groups.raid_group_id
-left join expected on coalesce(raid_groups.kind, 'unknown') = expected.kind and slow_hours.week_utc = expected.week_utc
+left join expected_costs on coalesce(raid_groups.kind, 'unknown') = expected_costs.kind and slow_hours.week_utc = expected_costs.week_utc

@@ -18,7 +18,7 @@ with decisions as (
 ),
 
 -- drive that took a place: a slot, or the name under which a drive was first seen
-taken as (
+taken_decisions as (
     select drive_id, raid_group_id, enclosure, slot, cast(null as string) as alias, valid_from_utc as taken_at
     from {{ ref('dim_drive_periods') }}
     union all
@@ -31,38 +31,38 @@ taken as (
 ),
 
 -- a drive that reports from another RAID group, where it is a new matter, since another one took its place in the old one
-moved as (
+moved_drives as (
     select
         decisions.decision_seq,
-        min(taken.taken_at) as replaced_at,
-        min_by(taken.drive_id, cast(taken.taken_at as string) || ' ' || taken.drive_id) as successor_drive_id
+        min(taken_decisions.taken_at) as replaced_at,
+        min_by(taken_decisions.drive_id, cast(taken_decisions.taken_at as string) || ' ' || taken_decisions.drive_id) as successor_drive_id
     from decisions
     left join (select distinct drive_id, alias from {{ ref('int_names') }}) as own_names on decisions.drive_id = own_names.drive_id
-    inner join taken
-        on decisions.raid_group_id = taken.raid_group_id
-        and ((decisions.slot = taken.slot and coalesce(decisions.enclosure = taken.enclosure, true)) or own_names.alias = taken.alias)
-        and decisions.drive_id <> taken.drive_id
-        and taken.taken_at >= decisions.hour_utc
-        and taken.taken_at <= least(decisions.last_hour_utc, coalesce(decisions.superseded_at, decisions.last_hour_utc))
+    inner join taken_decisions
+        on decisions.raid_group_id = taken_decisions.raid_group_id
+        and ((decisions.slot = taken_decisions.slot and coalesce(decisions.enclosure = taken_decisions.enclosure, true)) or own_names.alias = taken_decisions.alias)
+        and decisions.drive_id <> taken_decisions.drive_id
+        and taken_decisions.taken_at >= decisions.hour_utc
+        and taken_decisions.taken_at <= least(decisions.last_hour_utc, coalesce(decisions.superseded_at, decisions.last_hour_utc))
     where decisions.verdict <> 'retract' and decisions.raid_group_id <> decisions.current_raid_group_id
     group by decisions.decision_seq
 ),
 
-judged as (
+judged_decisions as (
     select
         decisions.*,
-        coalesce(moved.replaced_at, replaced.replaced_at) as replaced_at,
-        coalesce(moved.successor_drive_id, replaced.successor_drive_id) as successor_drive_id,
+        coalesce(moved_drives.replaced_at, replaced.replaced_at) as replaced_at,
+        coalesce(moved_drives.successor_drive_id, replaced.successor_drive_id) as successor_drive_id,
         replaced.raid_hours_before, replaced.tail_hours_before,
         replaced.tail_hour_ratio_before, replaced.raid_hours_after, replaced.tail_hours_after, replaced.tail_hour_ratio_after,
         coalesce(decisions.until_utc <= publication.last_hour_utc + interval 1 hour, false) as is_past_until
     from decisions
     cross join {{ ref('publication') }} as publication
-    left join moved on decisions.decision_seq = moved.decision_seq
-    left join {{ ref('fct_drive_replacements') }} as replaced on {{ closes('replaced', 'decisions') }} and moved.decision_seq is null
+    left join moved_drives on decisions.decision_seq = moved_drives.decision_seq
+    left join {{ ref('fct_drive_replacements') }} as replaced on {{ closes('replaced', 'decisions') }} and moved_drives.decision_seq is null
 ),
 
-stated as (
+stated_decisions as (
     select
         *,
         case
@@ -71,18 +71,18 @@ stated as (
             when is_past_until then 'expired'
             else 'standing'
         end as open_state
-    from judged
+    from judged_decisions
 )
 
 select
-    stated.decision_seq, stated.drive_id, stated.kind, stated.raid_group_id, stated.slot, stated.verdict, stated.decided_by,
-    stated.decided_at, stated.note, stated.until_utc, stated.is_past_until, stated.publication_id, stated.ticket, stated.superseded_at,
-    stated.replaced_at, stated.successor_drive_id,
+    decision_seq, drive_id, kind, raid_group_id, slot, verdict, decided_by,
+    decided_at, note, until_utc, is_past_until, publication_id, ticket, superseded_at,
+    replaced_at, successor_drive_id,
     case
-        when stated.replaced_at is not null then 'replaced'
-        when stated.superseded_at is not null then 'superseded'
-        else stated.open_state
+        when replaced_at is not null then 'replaced'
+        when superseded_at is not null then 'superseded'
+        else open_state
     end as state,
-    stated.open_state, stated.raid_hours_before, stated.tail_hours_before, stated.tail_hour_ratio_before, stated.raid_hours_after,
-    stated.tail_hours_after, stated.tail_hour_ratio_after
-from stated
+    open_state, raid_hours_before, tail_hours_before, tail_hour_ratio_before, raid_hours_after,
+    tail_hours_after, tail_hour_ratio_after
+from stated_decisions

@@ -54,7 +54,7 @@ sides as (
 ),
 
 -- hours of a day are alike, so a day counts as one observation
-limited as (
+limited_sides as (
     select
         *,
         {{ wilson_low('ratio', 'day_count') }} as low,
@@ -63,7 +63,7 @@ limited as (
     where raid_hours > 0
 ),
 
-compared as (
+compared_windows as (
     select
         windows.*,
         coalesce(earlier.raid_hours, 0) as raid_hours_before,
@@ -77,11 +77,11 @@ compared as (
         sqrt(power(later.ratio - later.low, 2) + power(earlier.high - earlier.ratio, 2)) as reach_down,
         sqrt(power(later.high - later.ratio, 2) + power(earlier.ratio - earlier.low, 2)) as reach_up
     from windows
-    left join limited as earlier on windows.drive_id = earlier.drive_id and not earlier.is_after
-    left join limited as later on windows.drive_id = later.drive_id and later.is_after
+    left join limited_sides as earlier on windows.drive_id = earlier.drive_id and not earlier.is_after
+    left join limited_sides as later on windows.drive_id = later.drive_id and later.is_after
 ),
 
-decided as (
+decided_drives as (
     select replaced.drive_id, max_by(decisions.decided_by, decisions.decision_seq) as decided_by
     from replaced
     inner join {{ ref('stg_raw__decisions') }} as decisions on {{ closes('replaced', 'decisions') }}
@@ -90,20 +90,20 @@ decided as (
 )
 
 select
-    compared.drive_id, compared.successor_drive_id, compared.replaced_at, compared.seen_by, compared.host, compared.device, compared.slot,
-    compared.raid_group_id, decided.decided_by,
-    cast(compared.window_days as bigint) as window_days,
-    compared.is_censored, compared.raid_hours_before, compared.tail_hours_before,
-    compared.ratio_before as tail_hour_ratio_before,
-    compared.raid_hours_after, compared.tail_hours_after,
-    compared.ratio_after as tail_hour_ratio_after,
-    compared.change as tail_hour_ratio_change,
-    compared.change - compared.reach_down as tail_hour_ratio_change_low,
-    compared.change + compared.reach_up as tail_hour_ratio_change_high,
+    compared_windows.drive_id, compared_windows.successor_drive_id, compared_windows.replaced_at, compared_windows.seen_by, compared_windows.host, compared_windows.device, compared_windows.slot,
+    compared_windows.raid_group_id, decided_drives.decided_by,
+    cast(compared_windows.window_days as bigint) as window_days,
+    compared_windows.is_censored, compared_windows.raid_hours_before, compared_windows.tail_hours_before,
+    compared_windows.ratio_before as tail_hour_ratio_before,
+    compared_windows.raid_hours_after, compared_windows.tail_hours_after,
+    compared_windows.ratio_after as tail_hour_ratio_after,
+    compared_windows.change as tail_hour_ratio_change,
+    compared_windows.change - compared_windows.reach_down as tail_hour_ratio_change_low,
+    compared_windows.change + compared_windows.reach_up as tail_hour_ratio_change_high,
     case
-        when compared.change + compared.reach_up < 0 then 'better'
-        when compared.change - compared.reach_down > 0 then 'worse'
+        when compared_windows.change + compared_windows.reach_up < 0 then 'better'
+        when compared_windows.change - compared_windows.reach_down > 0 then 'worse'
         else 'open'
     end as outcome
-from compared
-left join decided on compared.drive_id = decided.drive_id
+from compared_windows
+left join decided_drives on compared_windows.drive_id = decided_drives.drive_id

@@ -40,7 +40,7 @@ beside_others as (
 ),
 
 -- Mantel and Haenszel: strata are years of age. Whole billionths, so that the order of the rows leaves no trace
-stratified as (
+stratified_months as (
     select
         month_utc, kind, model,
         cast(sum(case when is_comparable then drive_hours else 0 end) as bigint) as comparable_drive_hours,
@@ -59,18 +59,18 @@ select
     shares.share as slow_ratio,
     shares.share_low as slow_ratio_low,
     shares.share_high as slow_ratio_high,
-    stratified.comparable_drive_hours,
-    cast(stratified.own_weight as double) / nullif(cast(stratified.other_weight as double), 0.0) as age_adjusted_ratio,
+    stratified_months.comparable_drive_hours,
+    cast(stratified_months.own_weight as double) / nullif(cast(stratified_months.other_weight as double), 0.0) as age_adjusted_ratio,
     case
-        when stratified.comparable_drive_hours = 0
+        when stratified_months.comparable_drive_hours = 0
             then 'no other model of this kind has drives of its age: model and age cannot be told apart'
         when shares.cluster_count < {{ model_raid_groups }}
             then 'in fewer than {{ model_raid_groups }} RAID groups: model and RAID group cannot be told apart'
-        when stratified.comparable_drive_hours < shares.denominator
+        when stratified_months.comparable_drive_hours < shares.denominator
             then 'only part of its drive-hours are at ages that other models of this kind have; age_adjusted_ratio is of those'
     end as confounded_by
 from models
-inner join stratified on models.month_utc = stratified.month_utc and models.kind = stratified.kind and models.model = stratified.model
+inner join stratified_months on models.month_utc = stratified_months.month_utc and models.kind = stratified_months.kind and models.model = stratified_months.model
 inner join {{ ref('int_classes__shares') }} as shares
     on shares.measure = 'model_month'
     and models.month_utc = {{ hour_at('shares.x') }}

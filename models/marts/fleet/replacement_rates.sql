@@ -3,7 +3,7 @@
 {%- set most_told_rate = 1 %}{#- an interval that ends above it, once a year for each drive, says nothing worth reading -#}
 -- Replacements per drive and year, by model, as Backblaze gives its drive stats. Grain: kind, vendor, model.
 -- a drive that moves within a day has a row per RAID group
-with reported as (
+with reported_drives as (
     select drive_id, count(distinct day_utc) as drive_days
     from {{ ref('int_drive_days') }}
     group by drive_id
@@ -13,15 +13,15 @@ totals as (
     select
         drives.kind, drives.vendor, drives.model,
         count(*) as drive_count,
-        cast(sum(reported.drive_days) as bigint) as drive_days,
+        cast(sum(reported_drives.drive_days) as bigint) as drive_days,
         count(replaced.drive_id) as replacement_count
-    from reported
-    inner join {{ ref('int_drives') }} as drives on reported.drive_id = drives.drive_id
-    left join {{ ref('int_drives__replaced') }} as replaced on reported.drive_id = replaced.drive_id
+    from reported_drives
+    inner join {{ ref('int_drives') }} as drives on reported_drives.drive_id = drives.drive_id
+    left join {{ ref('int_drives__replaced') }} as replaced on reported_drives.drive_id = replaced.drive_id
     group by drives.kind, drives.vendor, drives.model
 ),
 
-limited as (
+limited_totals as (
     select
         totals.*,
         coalesce(limits.low, {{ poisson_low('cast(totals.replacement_count as double)') }}) as low_count,
@@ -35,7 +35,7 @@ rates as (
         cast(replacement_count as double) * {{ rate_year_days }} / drive_days as annual_rate,
         low_count * {{ rate_year_days }} / drive_days as annual_rate_low,
         high_count * {{ rate_year_days }} / drive_days as annual_rate_high
-    from limited
+    from limited_totals
 )
 
 select

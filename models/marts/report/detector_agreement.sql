@@ -19,25 +19,25 @@ spans as (
 ),
 
 -- drives that a rule on samples could have flagged
-sampled as (
+sampled_spans as (
     select distinct spans.span, days.drive_id
     from spans
     inner join {{ ref('int_sampled_days') }} as days on spans.first_day_utc <= days.day_utc
 ),
 
-flagged as (
-    select found.span, found.detector, found.drive_id, sampled.drive_id is not null as is_sampled
+flagged_spans as (
+    select found.span, found.detector, found.drive_id, sampled_spans.drive_id is not null as is_sampled
     from (
         select distinct spans.span, verdicts.detector, verdicts.drive_id
         from spans
         inner join {{ ref('fct_detector_verdicts') }} as verdicts on spans.first_day_utc <= verdicts.day_utc
         where verdicts.is_flagged
     ) as found
-    left join sampled on found.span = sampled.span and found.drive_id = sampled.drive_id
+    left join sampled_spans on found.span = sampled_spans.span and found.drive_id = sampled_spans.drive_id
 ),
 
 -- drives that both of two rules could have flagged; a window that ends in the span may flag a drive that is silent in it
-asked as (
+asked_spans as (
     select span, false as is_of_samples, count(*) as drive_count
     from (
         select spans.span, days.drive_id
@@ -45,23 +45,23 @@ asked as (
         inner join {{ ref('int_drive_days') }} as days on spans.first_day_utc <= days.day_utc
         where days.slowdown_hours > 0
         union
-        select span, drive_id from flagged
+        select span, drive_id from flagged_spans
     ) as seen
     group by span
     union all
     select span, true as is_of_samples, count(*) as drive_count
-    from sampled
+    from sampled_spans
     group by span
 ),
 
 -- where one of two looks at samples, the other counts where there are any
 flag_counts as (
     select span, detector, false as is_of_samples, count(*) as flagged_count
-    from flagged
+    from flagged_spans
     group by span, detector
     union all
     select span, detector, true as is_of_samples, count(*) as flagged_count
-    from flagged
+    from flagged_spans
     where is_sampled
     group by span, detector
 ),
@@ -76,23 +76,23 @@ compared_detectors as (
 ),
 
 common_counts as (
-    select flagged.span, flagged.detector, others.detector as other_detector, count(*) as both_count
-    from flagged
-    inner join flagged as others on flagged.span = others.span and flagged.drive_id = others.drive_id and flagged.detector < others.detector
-    group by flagged.span, flagged.detector, others.detector
+    select flagged_spans.span, flagged_spans.detector, others.detector as other_detector, count(*) as both_count
+    from flagged_spans
+    inner join flagged_spans as others on flagged_spans.span = others.span and flagged_spans.drive_id = others.drive_id and flagged_spans.detector < others.detector
+    group by flagged_spans.span, flagged_spans.detector, others.detector
 ),
 
 pairs as (
     select
         spans.span,
         detectors.detector, detectors.other_detector,
-        coalesce(asked.drive_count, 0) as drive_count,
+        coalesce(asked_spans.drive_count, 0) as drive_count,
         coalesce(counts.flagged_count, 0) as flagged_count,
         coalesce(other_counts.flagged_count, 0) as other_flagged_count,
         coalesce(common_counts.both_count, 0) as both_count
     from spans
     cross join compared_detectors as detectors
-    left join asked on spans.span = asked.span and detectors.is_of_samples = asked.is_of_samples
+    left join asked_spans on spans.span = asked_spans.span and detectors.is_of_samples = asked_spans.is_of_samples
     left join flag_counts as counts
         on spans.span = counts.span and detectors.detector = counts.detector and detectors.is_of_samples = counts.is_of_samples
     left join flag_counts as other_counts
@@ -105,7 +105,7 @@ pairs as (
         and detectors.other_detector = common_counts.other_detector
 ),
 
-compared as (
+compared_pairs as (
     select
         *,
         flagged_count + other_flagged_count - both_count as either_count,
@@ -119,4 +119,4 @@ select
     cast(both_count as double) / nullif(either_count, 0) as jaccard,
     cast(drive_count * (drive_count - either_count + both_count) - chance as double)
     / nullif(drive_count * drive_count - chance, 0) as kappa
-from compared
+from compared_pairs

@@ -7,7 +7,7 @@ with detectors as (
 {%- endfor %}
 ),
 
-seen as (
+seen_drives as (
     select distinct drive_id, false as is_of_samples
     from {{ ref('int_drive_days') }}
     where slowdown_hours > 0
@@ -16,24 +16,24 @@ seen as (
     from {{ ref('int_sampled_days') }}
 ),
 
-flagged as (
+flagged_drives as (
     select detector, drive_id from {{ ref('int_detector_verdicts') }} where is_flagged
     union
     select detector, drive_id from {{ ref('int_drive_days__monitored') }} where is_flagged
 ),
 
 -- a detector without a labelled drive still has a row, for its counts of 0
-labelled as (
+labelled_detectors as (
     select
         detectors.detector,
         labels.drive_id,
         labels.verdict = 'slow' as is_slow,
-        seen.drive_id is not null as is_seen,
-        flagged.drive_id is not null as is_flagged
+        seen_drives.drive_id is not null as is_seen,
+        flagged_drives.drive_id is not null as is_flagged
     from detectors
     left join {{ ref('stg_raw__labels') }} as labels on true
-    left join seen on labels.drive_id = seen.drive_id and detectors.is_of_samples = seen.is_of_samples
-    left join flagged on detectors.detector = flagged.detector and labels.drive_id = flagged.drive_id
+    left join seen_drives on labels.drive_id = seen_drives.drive_id and detectors.is_of_samples = seen_drives.is_of_samples
+    left join flagged_drives on detectors.detector = flagged_drives.detector and labels.drive_id = flagged_drives.drive_id
 ),
 
 counts as (
@@ -45,7 +45,7 @@ counts as (
         count(case when is_seen and not is_slow and is_flagged then 1 end) as false_positive_count,
         count(case when is_seen and is_slow and not is_flagged then 1 end) as false_negative_count,
         count(case when is_seen and not is_slow and not is_flagged then 1 end) as true_negative_count
-    from labelled
+    from labelled_detectors
     group by detector
 )
 

@@ -2,7 +2,7 @@
 {%- set alert_floors_us = [100, 300, 1000, 10000] %}{#- floors to try -#}
 -- How many alerts that were slow in the last days floors of concern would have held back, and how many of the drives that a person found slow. Alerts of drives and
 -- RAID groups, also those that a floor holds back now; of several drives each. Grain: peer_kind, floor_us.
-with recent as (
+with recent_alerts as (
     select
         coalesce(alerts.peer_kind, 'unknown') as peer_kind,
         alerts.max_latency_us,
@@ -22,7 +22,7 @@ select
     {{ counted('max_latency_us < ' ~ floor) }} as held_back_count,
     {{ counted('is_labelled_slow') }} as labelled_count,
     {{ counted('is_labelled_slow and max_latency_us < ' ~ floor) }} as labelled_held_back_count
-from recent
+from recent_alerts
 group by peer_kind
 {{ 'union all' if not loop.last }}
 {% endfor %}

@@ -16,7 +16,7 @@ files as (
     from {{ ref('ingested_files') }}
 ),
 
-counted as (
+counted_files as (
     select
         files.*,
         case when files.file_rank = 1 then coalesce(beaten_counts.row_count, 0) else 0 end as rows_beaten
@@ -24,14 +24,14 @@ counted as (
     left join beaten_counts on files.record_kind = beaten_counts.record_kind
 ),
 
-labelled as (
-    select * from counted
+labelled_files as (
+    select * from counted_files
     union all
     select
         'all' as record_kind,
         delivery_seq, status, ingested_at, rows_delivered, rows_accepted, rows_rejected, rows_duplicate, rows_superseded, file_rank,
         rows_beaten
-    from counted
+    from counted_files
 )
 
 select
@@ -46,5 +46,5 @@ select
     cast(sum(rows_duplicate) as bigint) as rows_duplicate,
     cast(sum(rows_superseded) + sum(rows_beaten) as bigint) as rows_superseded,
     coalesce(cast(sum(rows_accepted) - sum(rows_beaten) as double) / nullif(cast(sum(rows_delivered) as double), 0.0), 0.0) as accepted_ratio
-from labelled
+from labelled_files
 group by record_kind

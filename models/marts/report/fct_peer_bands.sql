@@ -9,14 +9,14 @@ with drive_hours as (
     where slowdown is not null
 ),
 
-costliest as (
+costliest_drives as (
     select week_utc, drive_id from {{ ref('fct_weekly_drives') }} where cost_rank <= {{ var('action_costliest_drives') }}
 ),
 
 raid_groups as (
     select distinct days.week_utc, days.raid_group_id
     from {{ ref('int_drive_days__outcomes') }} as days
-    inner join costliest on days.week_utc = costliest.week_utc and days.drive_id = costliest.drive_id
+    inner join costliest_drives on days.week_utc = costliest_drives.week_utc and days.drive_id = costliest_drives.drive_id
 )
 
 select

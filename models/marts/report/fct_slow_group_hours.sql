@@ -24,7 +24,7 @@ suspect_slots as (
         or count(case when is_most_of_its_drives then 1 end) > 0
 ),
 
-judged as (
+judged_hours as (
     select
         raid_hours.*,
         {{ median_of_group('raid_hours.median_latency_us', past) }} as usual_median_latency_us,
@@ -36,18 +36,18 @@ judged as (
         and raid_hours.hour_of_day = suspect_slots.hour_of_day
 ),
 
-compared as (
+compared_hours as (
     select *, median_latency_us / usual_median_latency_us as group_slowdown
-    from judged
+    from judged_hours
 )
 
 select
-    compared.raid_group_id, compared.hour_utc,
+    compared_hours.raid_group_id, compared_hours.hour_utc,
     coalesce(raid_groups.kind, 'unknown') as kind,
-    compared.median_latency_us, compared.usual_median_latency_us, compared.past_week_count, compared.group_slowdown,
-    compared.reporting_drive_count, compared.slow_drive_count, compared.tail_1,
-    coalesce(compared.group_slowdown >= {{ var('group_slowdown') }}, false) as is_above_usual,
-    compared.is_most_of_its_drives
-from compared
-left join {{ ref('int_raid_groups__kinds') }} as raid_groups on compared.raid_group_id = raid_groups.raid_group_id
-where compared.group_slowdown >= {{ var('group_slowdown') }} or compared.is_most_of_its_drives
+    compared_hours.median_latency_us, compared_hours.usual_median_latency_us, compared_hours.past_week_count, compared_hours.group_slowdown,
+    compared_hours.reporting_drive_count, compared_hours.slow_drive_count, compared_hours.tail_1,
+    coalesce(compared_hours.group_slowdown >= {{ var('group_slowdown') }}, false) as is_above_usual,
+    compared_hours.is_most_of_its_drives
+from compared_hours
+left join {{ ref('int_raid_groups__kinds') }} as raid_groups on compared_hours.raid_group_id = raid_groups.raid_group_id
+where compared_hours.group_slowdown >= {{ var('group_slowdown') }} or compared_hours.is_most_of_its_drives

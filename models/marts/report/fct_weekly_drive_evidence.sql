@@ -43,7 +43,7 @@ causes as (
     inner join {{ ref('cause_rules') }} as rules on cause_hours.cause = rules.cause
 ),
 
-explained as (
+explained_intervals as (
     select week_utc, drive_id, cause, evidence, row_number() over (partition by week_utc, drive_id, cause order by length_rank) as evidence_place
     from intervals
 ),
@@ -58,7 +58,7 @@ flags as (
     group by cast(date_trunc('week', cast(day_utc as timestamp)) as timestamp), drive_id
 ),
 
-sampled as (
+sampled_days as (
     select distinct cast(date_trunc('week', cast(day_utc as timestamp)) as timestamp) as week_utc, drive_id
     from {{ ref('int_sampled_days') }}
 ),
@@ -83,11 +83,11 @@ select
     intervals.started_at as longest_interval_started_at,
     drive_weeks.median_rate_imbalance, drive_weeks.median_size_imbalance,
     causes.cause, causes.cause_hours,
-    explained.evidence,
+    explained_intervals.evidence,
     coalesce(flags.flagging_detector_count, 0) as flagging_detector_count,
     cast(
         {{ var('detectors') | reject('in', var('sample_detectors')) | list | length }}
-        + case when sampled.drive_id is not null then {{ var('detectors') | select('in', var('sample_detectors')) | list | length }} else 0 end
+        + case when sampled_days.drive_id is not null then {{ var('detectors') | select('in', var('sample_detectors')) | list | length }} else 0 end
         as bigint
     ) as detector_count,
     events.event_type as last_event_type,
@@ -97,11 +97,11 @@ from drive_weeks
 left join {{ ref('dim_drives') }} as drives on drive_weeks.drive_id = drives.drive_id
 left join intervals on drive_weeks.week_utc = intervals.week_utc and drive_weeks.drive_id = intervals.drive_id and intervals.length_rank = 1
 left join causes on drive_weeks.week_utc = causes.week_utc and drive_weeks.drive_id = causes.drive_id and causes.cause_place = 1
-left join explained
-    on causes.week_utc = explained.week_utc
-    and causes.drive_id = explained.drive_id
-    and causes.cause = explained.cause
-    and explained.evidence_place = 1
+left join explained_intervals
+    on causes.week_utc = explained_intervals.week_utc
+    and causes.drive_id = explained_intervals.drive_id
+    and causes.cause = explained_intervals.cause
+    and explained_intervals.evidence_place = 1
 left join flags on drive_weeks.week_utc = flags.week_utc and drive_weeks.drive_id = flags.drive_id
-left join sampled on drive_weeks.week_utc = sampled.week_utc and drive_weeks.drive_id = sampled.drive_id
+left join sampled_days on drive_weeks.week_utc = sampled_days.week_utc and drive_weeks.drive_id = sampled_days.drive_id
 left join events on drive_weeks.week_utc = events.week_utc and drive_weeks.drive_id = events.drive_id and events.event_place = 1

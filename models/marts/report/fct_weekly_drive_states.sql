@@ -16,7 +16,7 @@ weeks as (
     where raid_hours > 0
 ),
 
-followed as (
+followed_weeks as (
     select
         *,
         lag(week_utc) over (partition by drive_id order by week_utc) as last_slow_week_utc,
@@ -25,50 +25,50 @@ followed as (
 ),
 
 -- slow in the week before, and not in this one
-ended as (
+ended_weeks as (
     select
-        followed.drive_id,
+        followed_weeks.drive_id,
         weeks.week_utc,
-        followed.week_utc as last_slow_week_utc,
-        followed.slow_hours as earlier_slow_hours
-    from followed
-    inner join weeks on weeks.week_utc = followed.week_utc + interval 7 day
-    where coalesce(followed.next_slow_week_utc <> weeks.week_utc, true)
+        followed_weeks.week_utc as last_slow_week_utc,
+        followed_weeks.slow_hours as earlier_slow_hours
+    from followed_weeks
+    inner join weeks on weeks.week_utc = followed_weeks.week_utc + interval 7 day
+    where coalesce(followed_weeks.next_slow_week_utc <> weeks.week_utc, true)
 ),
 
-measured as (
-    select ended.drive_id, ended.week_utc, cast(sum(days.slowdown_hours) as bigint) as drive_hours
-    from ended
+measured_weeks as (
+    select ended_weeks.drive_id, ended_weeks.week_utc, cast(sum(days.slowdown_hours) as bigint) as drive_hours
+    from ended_weeks
     inner join {{ ref('int_drive_days') }} as days
-        on ended.drive_id = days.drive_id
-        and cast(days.day_utc as timestamp) >= ended.week_utc
-        and cast(days.day_utc as timestamp) < ended.week_utc + interval 7 day
-    group by ended.drive_id, ended.week_utc
+        on ended_weeks.drive_id = days.drive_id
+        and cast(days.day_utc as timestamp) >= ended_weeks.week_utc
+        and cast(days.day_utc as timestamp) < ended_weeks.week_utc + interval 7 day
+    group by ended_weeks.drive_id, ended_weeks.week_utc
 ),
 
 states as (
     select
-        followed.week_utc, followed.drive_id,
+        followed_weeks.week_utc, followed_weeks.drive_id,
         case
-            when followed.last_slow_week_utc is null then 'new'
-            when followed.last_slow_week_utc = followed.week_utc - interval 7 day then 'continuing'
+            when followed_weeks.last_slow_week_utc is null then 'new'
+            when followed_weeks.last_slow_week_utc = followed_weeks.week_utc - interval 7 day then 'continuing'
             else 'reopened'
         end as state,
-        followed.slow_hours, followed.max_slowdown,
+        followed_weeks.slow_hours, followed_weeks.max_slowdown,
         coalesce(earlier.slow_hours, 0) as earlier_slow_hours,
-        followed.last_slow_week_utc
-    from followed
-    left join slow_weeks as earlier on followed.drive_id = earlier.drive_id and earlier.week_utc = followed.week_utc - interval 7 day
+        followed_weeks.last_slow_week_utc
+    from followed_weeks
+    left join slow_weeks as earlier on followed_weeks.drive_id = earlier.drive_id and earlier.week_utc = followed_weeks.week_utc - interval 7 day
     union all
     select
-        ended.week_utc, ended.drive_id,
+        ended_weeks.week_utc, ended_weeks.drive_id,
         -- a drive without a slowdown is not known to be well
-        case when measured.drive_hours > 0 then 'resolved' else 'unseen' end as state,
+        case when measured_weeks.drive_hours > 0 then 'resolved' else 'unseen' end as state,
         0 as slow_hours,
         cast(null as double) as max_slowdown,
-        ended.earlier_slow_hours, ended.last_slow_week_utc
-    from ended
-    left join measured on ended.drive_id = measured.drive_id and ended.week_utc = measured.week_utc
+        ended_weeks.earlier_slow_hours, ended_weeks.last_slow_week_utc
+    from ended_weeks
+    left join measured_weeks on ended_weeks.drive_id = measured_weeks.drive_id and ended_weeks.week_utc = measured_weeks.week_utc
 )
 
 select

@@ -10,7 +10,7 @@ with drive_hours as (
     from {{ ref('int_drive_hours__identified') }} as drive_hours
 ),
 
-merged as (
+merged_hours as (
     select
         *,
         {{ merged_latency() }} as merged_latency_us,
@@ -29,4 +29,4 @@ select
     cast(write_ios as double) / observed_seconds as write_iops,
     cast(merged_io_count as double) / observed_seconds as iops,
     coverage
-from merged
+from merged_hours

@@ -15,7 +15,7 @@ with samples as (
     where drive_hours.is_data_drive
 ),
 
-measured as (
+measured_samples as (
     select
         drive_id, from_utc, to_utc, raid_group_id, is_in_population, is_covered, coverage, source,
         {{ merged_latency() }} as latency_us,
@@ -29,35 +29,35 @@ medians as (
         raid_group_id, from_utc, to_utc,
         count(latency_us) as latency_count,
         {{ median_of_group('latency_us') }} as median_latency_us
-    from measured
+    from measured_samples
     where is_covered
     group by raid_group_id, from_utc, to_utc
 ),
 
-compared as (
+compared_samples as (
     select
-        measured.*,
+        measured_samples.*,
         drives.kind,
         raid_hours.slow_at,
         medians.latency_count,
         case
             when medians.latency_count >= {{ var('min_reporting_drives') }} and medians.median_latency_us > 0 then medians.median_latency_us
         end as median_latency_us
-    from measured
+    from measured_samples
     left join medians
-        on measured.raid_group_id = medians.raid_group_id
-        and measured.from_utc = medians.from_utc
-        and measured.to_utc = medians.to_utc
-    inner join {{ ref('dim_drives') }} as drives on measured.drive_id = drives.drive_id
+        on measured_samples.raid_group_id = medians.raid_group_id
+        and measured_samples.from_utc = medians.from_utc
+        and measured_samples.to_utc = medians.to_utc
+    inner join {{ ref('dim_drives') }} as drives on measured_samples.drive_id = drives.drive_id
     inner join {{ ref('int_raid_hours') }} as raid_hours
-        on measured.raid_group_id = raid_hours.raid_group_id
-        and cast(date_trunc('hour', measured.from_utc) as timestamp) = raid_hours.hour_utc
-    where measured.is_in_population
+        on measured_samples.raid_group_id = raid_hours.raid_group_id
+        and cast(date_trunc('hour', measured_samples.from_utc) as timestamp) = raid_hours.hour_utc
+    where measured_samples.is_in_population
 ),
 
 slowdowns as (
     select *, case when is_covered then latency_us / median_latency_us end as slowdown
-    from compared
+    from compared_samples
 )
 
 select

@@ -1,5 +1,5 @@
 -- How long ago each drive that is expected reported last, against its RAID group, or against other hosts where its whole host has stopped. Grain: drive_id.
-with expected as (
+with expected_drives as (
     select
         drives.drive_id,
         segments.role,
@@ -31,7 +31,7 @@ with expected as (
     where coalesce(segments.role, 'data') <> 'spare' or drives.last_hour_utc is not null
 ),
 
-reported as (
+reported_groups as (
     select raid_group_id, last_hour_utc from {{ ref('fct_recent_raid_groups') }}
     union all
     select current_raid_group_id as raid_group_id, last_hour_utc from {{ ref('int_drives') }}
@@ -39,45 +39,45 @@ reported as (
 
 raid_groups as (
     select raid_group_id, max(last_hour_utc) as last_hour_utc
-    from reported
+    from reported_groups
     group by raid_group_id
 ),
 
 hosts as (
     select
-        expected.host, expected.is_of_host,
-        max(expected.last_hour_utc) as last_hour_utc,
+        expected_drives.host, expected_drives.is_of_host,
+        max(expected_drives.last_hour_utc) as last_hour_utc,
         -- hosts are late together with what carries their rows; a clock that is ahead makes nobody late
-        least(max(max(expected.last_hour_utc)) over (partition by expected.is_of_host), max(publication.published_at)) as others_last_hour_utc
-    from expected
+        least(max(max(expected_drives.last_hour_utc)) over (partition by expected_drives.is_of_host), max(publication.published_at)) as others_last_hour_utc
+    from expected_drives
     cross join {{ ref('publication') }} as publication
-    group by expected.host, expected.is_of_host
+    group by expected_drives.host, expected_drives.is_of_host
 ),
 
-compared as (
+compared_drives as (
     select
-        expected.*,
+        expected_drives.*,
         raid_groups.last_hour_utc as group_last_hour_utc,
         case
-            when expected.is_expected
+            when expected_drives.is_expected
                 then coalesce(
                     -- the whole host has stopped
                     case when hosts.last_hour_utc <= hosts.others_last_hour_utc - interval {{ var('silent_hours') }} hour then hosts.others_last_hour_utc end,
                     raid_groups.last_hour_utc
                 )
         end as others_last_hour_utc
-    from expected
-    left join raid_groups on expected.raid_group_id = raid_groups.raid_group_id
-    left join hosts on expected.host = hosts.host and expected.is_of_host = hosts.is_of_host
+    from expected_drives
+    left join raid_groups on expected_drives.raid_group_id = raid_groups.raid_group_id
+    left join hosts on expected_drives.host = hosts.host and expected_drives.is_of_host = hosts.is_of_host
 ),
 
-judged as (
+judged_drives as (
     select
         *,
         {{ hour_index('others_last_hour_utc') }} - {{ hour_index('last_hour_utc') }} as hours_behind,
         others_last_hour_utc is not null
         and coalesce(last_hour_utc <= others_last_hour_utc - interval {{ var('silent_hours') }} hour, has_inventory) as is_silent
-    from compared
+    from compared_drives
 )
 
 select
@@ -89,4 +89,4 @@ select
         as place_silent_drives,
     count(case when is_expected and last_hour_utc is not null then 1 end) over (partition by host, case when host is null then raid_group_id end)
         as place_drives
-from judged
+from judged_drives

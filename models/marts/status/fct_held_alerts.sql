@@ -1,7 +1,7 @@
 {{ config(meta={'made': 'each_build'}) }}
 -- Slow hours that raise no alert: those that work on the array holds back, and alerts below the floor of concern.
 -- Grain: subject_type, subject_id, reason, held_back_by, begun_at.
-with held as (
+with held_hours as (
     select
         subject_type, subject_id,
         case subject_type when 'drive' then 'acute' else 'whole_group' end as reason,
@@ -26,9 +26,9 @@ with held as (
 )
 
 select
-    held.subject_type, held.subject_id, held.reason,
+    held_hours.subject_type, held_hours.subject_id, held_hours.reason,
     coalesce(drives.host, raid_groups.host) as host,
-    drives.device, held.raid_group_id, held.held_back_by, held.begun_at, held.ended_at, held.slow_hours, held.max_slowdown, held.max_latency_us
-from held
-left join {{ ref('int_drives') }} as drives on held.subject_type = 'drive' and held.subject_id = drives.drive_id
-left join {{ ref('int_raid_groups') }} as raid_groups on held.subject_type = 'raid_group' and held.subject_id = raid_groups.raid_group_id
+    drives.device, held_hours.raid_group_id, held_hours.held_back_by, held_hours.begun_at, held_hours.ended_at, held_hours.slow_hours, held_hours.max_slowdown, held_hours.max_latency_us
+from held_hours
+left join {{ ref('int_drives') }} as drives on held_hours.subject_type = 'drive' and held_hours.subject_id = drives.drive_id
+left join {{ ref('int_raid_groups') }} as raid_groups on held_hours.subject_type = 'raid_group' and held_hours.subject_id = raid_groups.raid_group_id

@@ -3,7 +3,7 @@
 {%- set attributes = [
     'raid_group_id', 'role', 'slot', 'kind', 'model', 'firmware', 'capacity_bytes', 'rpm', 'interface', 'enclosure', 'deployed_on'
 ] %}
-with live as (
+with live_records as (
     select
         coalesce(aliases.drive_id, delivered.drive_id) as drive_id,
         coalesce(delivered.source, 'bundle') as source,
@@ -34,18 +34,18 @@ names as (
 ),
 
 -- one source alone contradicts nobody
-several as (
-    select drive_id from live group by drive_id having min(source) <> max(source)
+several_sources as (
+    select drive_id from live_records group by drive_id having min(source) <> max(source)
 ),
 
-contested as (
-    select live.* from live inner join several on live.drive_id = several.drive_id
+contested_records as (
+    select live_records.* from live_records inner join several_sources on live_records.drive_id = several_sources.drive_id
 ),
 
 said as (
 {%- for attribute in attributes %}
     select drive_id, source, '{{ attribute }}' as attribute, max_by({{ attribute }}, (valid_from, collected_at)) as said
-    from contested
+    from contested_records
     where {{ attribute }} is not null
     group by drive_id, source
     union all

@@ -12,7 +12,7 @@ with days as (
     inner join {{ ref('fct_status_window') }} as status_window on days.day_utc >= cast(status_window.first_hour_utc as date)
 ),
 
-cut as (
+cut_days as (
     select
         drive_id, raid_group_id,
         {{ hour_index('cast(day_utc as timestamp)') }} as day_index,
@@ -28,7 +28,7 @@ cut as (
     where (reported_in & hours_within) <> 0
 ),
 
-recent as (
+recent_days as (
     select
         drive_id, raid_group_id,
         -- the lowest and the highest bit of a set
@@ -37,23 +37,23 @@ recent as (
 {%- for hours in ('reported', 'slowdown', 'undirected', 'other_role', 'narrow_group') + reasons %},
         cast(sum({{ hour_count(hours ~ '_in') }}) as bigint) as {{ 'hours' if hours == 'reported' else hours ~ '_hours' }}
 {%- endfor %}
-    from cut
+    from cut_days
     group by drive_id, raid_group_id
 ),
 
-counted as (
+counted_drives as (
     select *, count(*) over (partition by drive_id) as raid_group_count
-    from recent
+    from recent_days
 ),
 
 -- hours in which any of its drives reported
 group_days as (
     select raid_group_id, day_index, bit_or(reported_in) as reported_in
-    from cut
+    from cut_days
     group by raid_group_id, day_index
 ),
 
-followed as (
+followed_groups as (
     select
         raid_group_id,
         {{ hour_at('day_index') }} as day_utc,
@@ -63,21 +63,21 @@ followed as (
 )
 
 select
-    counted.drive_id, counted.raid_group_id, counted.first_hour_utc, counted.last_hour_utc, counted.hours, counted.slowdown_hours,
-    counted.undirected_hours, counted.low_coverage_hours, counted.no_io_hours, counted.too_few_drives_hours, counted.zero_median_hours,
-    counted.narrow_group_hours, counted.other_role_hours, counted.too_few_ios_hours, counted.unlike_load_hours, counted.no_peers_hours,
+    counted_drives.drive_id, counted_drives.raid_group_id, counted_drives.first_hour_utc, counted_drives.last_hour_utc, counted_drives.hours, counted_drives.slowdown_hours,
+    counted_drives.undirected_hours, counted_drives.low_coverage_hours, counted_drives.no_io_hours, counted_drives.too_few_drives_hours, counted_drives.zero_median_hours,
+    counted_drives.narrow_group_hours, counted_drives.other_role_hours, counted_drives.too_few_ios_hours, counted_drives.unlike_load_hours, counted_drives.no_peers_hours,
     -- its group's hours up to its last, less those before its first and its own. Of a drive that changed RAID groups it is not known which
     -- group's hours it should have
     case
-        when counted.raid_group_count = 1
+        when counted_drives.raid_group_count = 1
             then cast(
-                latest.hours_by_then - {{ hour_count('latest.reported_in & -(2 * ' ~ hour_bit('counted.last_hour_utc') ~ ')') }}
-                - earliest.hours_by_then + {{ hour_count('earliest.reported_in & -' ~ hour_bit('counted.first_hour_utc')) }}
-                - counted.hours as bigint
+                latest.hours_by_then - {{ hour_count('latest.reported_in & -(2 * ' ~ hour_bit('counted_drives.last_hour_utc') ~ ')') }}
+                - earliest.hours_by_then + {{ hour_count('earliest.reported_in & -' ~ hour_bit('counted_drives.first_hour_utc')) }}
+                - counted_drives.hours as bigint
             )
     end as missing_hours
-from counted
-inner join followed as earliest
-    on counted.raid_group_id = earliest.raid_group_id and cast(date_trunc('day', counted.first_hour_utc) as timestamp) = earliest.day_utc
-inner join followed as latest
-    on counted.raid_group_id = latest.raid_group_id and cast(date_trunc('day', counted.last_hour_utc) as timestamp) = latest.day_utc
+from counted_drives
+inner join followed_groups as earliest
+    on counted_drives.raid_group_id = earliest.raid_group_id and cast(date_trunc('day', counted_drives.first_hour_utc) as timestamp) = earliest.day_utc
+inner join followed_groups as latest
+    on counted_drives.raid_group_id = latest.raid_group_id and cast(date_trunc('day', counted_drives.last_hour_utc) as timestamp) = latest.day_utc

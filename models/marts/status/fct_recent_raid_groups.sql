@@ -1,5 +1,5 @@
 -- RAID-hours of each RAID group in the status window, and those that are missing between them. Grain: raid_group_id.
-with recent as (
+with recent_hours as (
     select
         raid_hours.raid_group_id,
         min(raid_hours.hour_utc) as first_hour_utc,
@@ -15,4 +15,4 @@ select
     raid_group_id, first_hour_utc, last_hour_utc, hours,
     {{ hour_index('last_hour_utc') }} - {{ hour_index('first_hour_utc') }} + 1 - hours as missing_hours,
     hours_without_median
-from recent
+from recent_hours

@@ -1,6 +1,6 @@
 {{ config(meta={'made': 'each_build'}) }}
 -- How often RAID groups met a slow drive lately: tails and slow drive-hours of the fleet's last hours. Grain: kind.
-with recent as (
+with recent_raid_hours as (
     select
         raid_hours.kind, raid_hours.is_tail_hour, raid_hours.reporting_drive_count, raid_hours.slow_drive_count
     from {{ ref('fct_raid_hours') }} as raid_hours
@@ -16,7 +16,7 @@ totals as (
         count(case when is_tail_hour then 1 end) as tail_hours,
         cast(sum(reporting_drive_count) as bigint) as drive_hours,
         cast(sum(slow_drive_count) as bigint) as slow_drive_hours
-    from recent
+    from recent_raid_hours
     group by kind
 )
 

@@ -1,5 +1,5 @@
 -- Serial numbers that name no drive, because several devices have them: those go by HOST/DEVICE. Grain: serial.
-with measured as (
+with measured_days as (
     select
         merged.shared_serial as serial,
         count(distinct merged.drive_id) as measured_device_count,
@@ -10,7 +10,7 @@ with measured as (
     group by merged.shared_serial
 ),
 
-claimed as (
+claimed_serials as (
     select * from {{ ref('int_serials') }} where is_shared
 ),
 
@@ -19,7 +19,7 @@ devices as (
         claims.drive_id as serial,
         claims.alias || case when claims.is_controller then 'n1' else '' end as device
     from {{ ref('int_names__claimed') }} as claims
-    inner join claimed on claims.drive_id = claimed.drive_id
+    inner join claimed_serials on claims.drive_id = claimed_serials.drive_id
     where claims.is_device and claims.source <> 'mapping'
     union
     select shared_serial as serial, drive_id as device
@@ -27,25 +27,25 @@ devices as (
     where shared_serial is not null
 ),
 
-named as (
+device_names as (
     select serial, {{ joined_texts('device', ', ') }} as devices
     from devices
     group by serial
 )
 
 select
-    coalesce(claimed.drive_id, measured.serial) as serial,
-    coalesce(claimed.device_count, measured.measured_device_count) as device_count,
-    claimed.host_count, claimed.wide_name_count,
+    coalesce(claimed_serials.drive_id, measured_days.serial) as serial,
+    coalesce(claimed_serials.device_count, measured_days.measured_device_count) as device_count,
+    claimed_serials.host_count, claimed_serials.wide_name_count,
     case
-        when claimed.drive_id is null then 'measured on several devices in one hour'
-        when claimed.is_described_differently then 'claimed by devices of different model or capacity'
-        when claimed.host_count > 1 then 'claimed by several hosts'
-        when claimed.wide_name_count > 1 then 'claimed by several devices, with several world wide names'
+        when claimed_serials.drive_id is null then 'measured on several devices in one hour'
+        when claimed_serials.is_described_differently then 'claimed by devices of different model or capacity'
+        when claimed_serials.host_count > 1 then 'claimed by several hosts'
+        when claimed_serials.wide_name_count > 1 then 'claimed by several devices, with several world wide names'
         else 'claimed by several devices at once, without a world wide name'
     end as reason,
-    coalesce(measured.shared_hours, 0) as shared_hours,
-    named.devices
-from claimed
-full join measured on claimed.drive_id = measured.serial
-left join named on coalesce(claimed.drive_id, measured.serial) = named.serial
+    coalesce(measured_days.shared_hours, 0) as shared_hours,
+    device_names.devices
+from claimed_serials
+full join measured_days on claimed_serials.drive_id = measured_days.serial
+left join device_names on coalesce(claimed_serials.drive_id, measured_days.serial) = device_names.serial

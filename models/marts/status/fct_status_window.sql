@@ -8,7 +8,7 @@ with spans as (
     where last_hour_utc is not null
 ),
 
-reached as (
+reached_hour as (
     select
         -- without a single valid RAID-hour the rows themselves say how far the fleet is
         coalesce(publication.last_hour_utc, spans.last_hour_utc) as last_hour_utc,
@@ -27,7 +27,7 @@ bounds as (
                 )
         end as first_hour_utc,
         last_hour_utc, drive_count, raid_group_count
-    from reached
+    from reached_hour
 )
 
 select

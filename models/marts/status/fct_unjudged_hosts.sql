@@ -1,5 +1,5 @@
 -- Drives that are not judged, by host and reason. Grain: host, reason.
-with unjudged as (
+with unjudged_drives as (
     select coalesce(host, 'unknown') as host, unjudged_reason as reason, name
     from {{ ref('fct_judged_drives') }}
     where unjudged_reason is not null
@@ -9,5 +9,5 @@ select
     host, reason,
     count(*) as drive_count,
     {{ joined_texts('name', ', ') }} as drives
-from unjudged
+from unjudged_drives
 group by host, reason

@@ -12,7 +12,7 @@ with raid_hours as (
         and steps.to_hour_utc > raid_hours.hour_utc
 ),
 
-seen as (
+seen_hours as (
     select
         cast(date_trunc('week', hour_utc) as timestamp) as week_utc,
         raid_group_id,
@@ -26,7 +26,7 @@ seen as (
 ),
 
 weeks as (
-    select distinct week_utc from seen
+    select distinct week_utc from seen_hours
 ),
 
 fleet as (
@@ -47,7 +47,7 @@ stretches as (
         and steps.to_hour_utc > weeks.week_utc
 ),
 
-listed as (
+listed_weeks as (
     select
         week_utc, raid_group_id,
         sum({{ hour_index('to_hour_utc') }} - {{ hour_index('from_hour_utc') }}) as raid_hours,
@@ -57,7 +57,7 @@ listed as (
     group by week_utc, raid_group_id
 ),
 
-reported as (
+reported_weeks as (
     select
         week_utc, raid_group_id,
         sum(reported_hours) as reported_drive_hours,
@@ -67,9 +67,9 @@ reported as (
 ),
 
 group_weeks as (
-    select week_utc, raid_group_id from seen
+    select week_utc, raid_group_id from seen_hours
     union
-    select week_utc, raid_group_id from listed
+    select week_utc, raid_group_id from listed_weeks
 ),
 
 totals as (
@@ -77,18 +77,18 @@ totals as (
         group_weeks.week_utc,
         coalesce(raid_groups.kind, 'unknown') as kind,
         sum(
-            coalesce(seen.seen_drive_hours, 0)
-            + greatest(coalesce(listed.drive_hours, 0) - coalesce(seen.listed_drive_hours, 0), 0)
+            coalesce(seen_hours.seen_drive_hours, 0)
+            + greatest(coalesce(listed_weeks.drive_hours, 0) - coalesce(seen_hours.listed_drive_hours, 0), 0)
         ) as expected_drive_hours,
-        sum(coalesce(reported.reported_drive_hours, 0)) as reported_drive_hours,
-        sum(coalesce(reported.drive_hours, 0)) as drive_hours,
-        sum(coalesce(seen.seen_raid_hours, 0)) as seen_raid_hours,
-        sum(greatest(coalesce(listed.raid_hours, 0) - coalesce(seen.listed_raid_hours, 0), 0)) as silent_raid_hours,
-        sum(coalesce(seen.raid_hours, 0)) as raid_hours
+        sum(coalesce(reported_weeks.reported_drive_hours, 0)) as reported_drive_hours,
+        sum(coalesce(reported_weeks.drive_hours, 0)) as drive_hours,
+        sum(coalesce(seen_hours.seen_raid_hours, 0)) as seen_raid_hours,
+        sum(greatest(coalesce(listed_weeks.raid_hours, 0) - coalesce(seen_hours.listed_raid_hours, 0), 0)) as silent_raid_hours,
+        sum(coalesce(seen_hours.raid_hours, 0)) as raid_hours
     from group_weeks
-    left join seen on group_weeks.week_utc = seen.week_utc and group_weeks.raid_group_id = seen.raid_group_id
-    left join listed on group_weeks.week_utc = listed.week_utc and group_weeks.raid_group_id = listed.raid_group_id
-    left join reported on group_weeks.week_utc = reported.week_utc and group_weeks.raid_group_id = reported.raid_group_id
+    left join seen_hours on group_weeks.week_utc = seen_hours.week_utc and group_weeks.raid_group_id = seen_hours.raid_group_id
+    left join listed_weeks on group_weeks.week_utc = listed_weeks.week_utc and group_weeks.raid_group_id = listed_weeks.raid_group_id
+    left join reported_weeks on group_weeks.week_utc = reported_weeks.week_utc and group_weeks.raid_group_id = reported_weeks.raid_group_id
     left join {{ ref('int_raid_groups__kinds') }} as raid_groups on group_weeks.raid_group_id = raid_groups.raid_group_id
     group by group_weeks.week_utc, coalesce(raid_groups.kind, 'unknown')
 )

@@ -32,14 +32,14 @@ drive_weeks as (
     group by slow_weeks.week_utc, slow_weeks.drive_id, slow_weeks.slow_hours, slow_weeks.tail_hours, slow_weeks.max_slowdown, hours.kind
 ),
 
-ranked as (
+ranked_weeks as (
     select
         *,
         cast(row_number() over (partition by week_utc order by tail_hours desc, slow_hours desc, max_slowdown desc, drive_id asc) as bigint) as cost_rank
     from drive_weeks
 ),
 
-cumulated as (
+cumulated_weeks as (
     select
         *,
         -- each tail hour has one slowest drive, so these add up
@@ -47,7 +47,7 @@ cumulated as (
         sum(tail_hours) over (
             partition by week_utc order by cost_rank rows between unbounded preceding and current row
         ) as cumulative_tail_hours
-    from ranked
+    from ranked_weeks
 )
 
 select
@@ -55,4 +55,4 @@ select
     cast(tail_hours as double) / nullif(fleet_tail_hours, 0) as tail_hour_share,
     cast(cumulative_tail_hours as bigint) as cumulative_tail_hours,
     cast(cumulative_tail_hours as double) / nullif(fleet_tail_hours, 0) as cumulative_tail_hour_share
-from cumulated
+from cumulated_weeks

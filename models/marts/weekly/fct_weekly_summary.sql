@@ -123,7 +123,7 @@ baselines as (
     group by totals.week_utc, totals.kind
 ),
 
-rated as (
+rated_weeks as (
     select
         totals.*,
         cast(totals.slow_drive_hours as double) / nullif(totals.drive_hours, 0) as slow_drive_hour_ratio,
@@ -140,4 +140,4 @@ select
     *,
     slow_drive_hour_ratio / nullif(baseline_slow_drive_hour_ratio, 0.0) as slow_drive_hour_change,
     tail_hour_ratio / nullif(baseline_tail_hour_ratio, 0.0) as tail_hour_change
-from rated
+from rated_weeks

@@ -8,7 +8,7 @@ with drive_hours as (
         and (rate_imbalance >= {{ var('imbalanced') }} or size_imbalance >= {{ var('imbalanced') }})
 ),
 
-imbalanced as (
+imbalanced_hours as (
 {%- for imbalance in ('rate', 'size') %}
     select day_utc, drive_id, raid_group_id, '{{ imbalance }}' as imbalance, slowdown
     from drive_hours
@@ -23,5 +23,5 @@ select
 {%- for edge in var('imbalanced_edges') %},
     {{ counted('slowdown >= ' ~ edge) }} as slowdown_hours_{{ edge_name(edge) }}
 {%- endfor %}
-from imbalanced
+from imbalanced_hours
 group by day_utc, drive_id, raid_group_id, imbalance

@@ -22,7 +22,7 @@ peers as (
     group by raid_group_id, hour_utc
 ),
 
-compared as (
+compared_hours as (
     select
         drive_hours.*,
         drives.kind,
@@ -57,7 +57,7 @@ of_drives as (
         {{ counted('slowdown is not null and ' ~ imbalance ~ '_imbalance is not null') }} as {{ imbalance }}_hours,
         {{ counted('slowdown is not null and ' ~ imbalance ~ '_imbalance >= ' ~ var('imbalanced')) }} as {{ imbalance }}_imbalanced_hours
 {%- endfor %}
-    from compared
+    from compared_hours
     group by day_utc, raid_group_id, kind
 ),
 
@@ -71,7 +71,7 @@ raid_hours as (
         {{ counted(variant ~ '_slowdown >= ' ~ slow) }} as {{ variant }}_slow_drive_count,
         {{ counted(variant ~ '_slowdown >= ' ~ mild) }} as {{ variant }}_mild_drive_count
 {%- endfor %}
-    from compared
+    from compared_hours
     group by day_utc, raid_group_id, hour_utc
 ),
 

@@ -1,6 +1,6 @@
 -- How much greater a number of a slow drive-day is than that of another drive-day of the same model: of each model, and of all models of a kind
 -- together (scope `all`). Grain: kind, scope, model, attribute, measure.
-with scoped as (
+with scoped_placements as (
     select 'model' as scope, model as scope_model, * from {{ ref('int_health__placements') }}
     union all
     select 'all' as scope, '' as scope_model, * from {{ ref('int_health__placements') }}
@@ -14,7 +14,7 @@ totals as (
         count(distinct case when slow_days > 0 then raid_group_id end) as slow_raid_groups,
         max(model_value_count) > 1 as is_varying,
         sum(slow_placement) / sum(slow_days) as share_below
-    from scoped
+    from scoped_placements
     group by kind, scope, scope_model, attribute, measure
 ),
 
@@ -46,25 +46,25 @@ chances as (
 -- what each RAID group adds to share_below beyond its part: hours and drives of one group are not independent
 influences as (
     select
-        scoped.kind, scoped.scope, scoped.scope_model, scoped.attribute, scoped.measure, scoped.raid_group_id,
+        scoped_placements.kind, scoped_placements.scope, scoped_placements.scope_model, scoped_placements.attribute, scoped_placements.measure, scoped_placements.raid_group_id,
         sum(
-            scoped.slow_placement - scoped.slow_days * totals.share_below
-            + cast(scoped.model_slow_days as double) / scoped.model_other_days
-            * (scoped.other_placement - scoped.other_days * of_models.share_above)
+            scoped_placements.slow_placement - scoped_placements.slow_days * totals.share_below
+            + cast(scoped_placements.model_slow_days as double) / scoped_placements.model_other_days
+            * (scoped_placements.other_placement - scoped_placements.other_days * of_models.share_above)
         ) / max(totals.slow_drive_days) as influence
-    from scoped
+    from scoped_placements
     inner join totals
-        on scoped.kind = totals.kind
-        and scoped.scope = totals.scope
-        and scoped.scope_model = totals.scope_model
-        and scoped.attribute = totals.attribute
-        and scoped.measure = totals.measure
+        on scoped_placements.kind = totals.kind
+        and scoped_placements.scope = totals.scope
+        and scoped_placements.scope_model = totals.scope_model
+        and scoped_placements.attribute = totals.attribute
+        and scoped_placements.measure = totals.measure
     inner join of_models
-        on scoped.kind = of_models.kind
-        and scoped.model = of_models.model
-        and scoped.attribute = of_models.attribute
-        and scoped.measure = of_models.measure
-    group by scoped.kind, scoped.scope, scoped.scope_model, scoped.attribute, scoped.measure, scoped.raid_group_id
+        on scoped_placements.kind = of_models.kind
+        and scoped_placements.model = of_models.model
+        and scoped_placements.attribute = of_models.attribute
+        and scoped_placements.measure = of_models.measure
+    group by scoped_placements.kind, scoped_placements.scope, scoped_placements.scope_model, scoped_placements.attribute, scoped_placements.measure, scoped_placements.raid_group_id
 ),
 
 errors as (

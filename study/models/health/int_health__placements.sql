@@ -1,6 +1,6 @@
 -- Where the values of a RAID group's slow drive-days stand among those of the other drive-days of the same model, and the other way round.
 -- Grain: kind, model, attribute, measure, raid_group_id.
-with counted as (
+with counted_values as (
     select
         kind, model, attribute, measure, value, raid_group_id,
         count(case when is_slow then 1 end) as slow_count,
@@ -14,7 +14,7 @@ by_value as (
         kind, model, attribute, measure, value,
         cast(sum(slow_count) as bigint) as slow_count,
         cast(sum(other_count) as bigint) as other_count
-    from counted
+    from counted_values
     group by kind, model, attribute, measure, value
 ),
 
@@ -26,7 +26,7 @@ drives as (
 ),
 
 -- a tie counts half
-ranked as (
+ranked_values as (
     select
         *,
         sum(slow_count) over (partition by kind, model, attribute, measure) as slow_total,
@@ -41,28 +41,28 @@ ranked as (
 )
 
 select
-    counted.kind, counted.model, counted.attribute, counted.measure, counted.raid_group_id,
-    cast(max(ranked.slow_total) as bigint) as model_slow_days,
-    cast(max(ranked.other_total) as bigint) as model_other_days,
+    counted_values.kind, counted_values.model, counted_values.attribute, counted_values.measure, counted_values.raid_group_id,
+    cast(max(ranked_values.slow_total) as bigint) as model_slow_days,
+    cast(max(ranked_values.other_total) as bigint) as model_other_days,
     max(drives.slow_drive_count) as model_slow_drives,
-    max(ranked.value_count) as model_value_count,
-    max(ranked.place_variance) as model_place_variance,
-    cast(sum(counted.slow_count) as bigint) as slow_days,
-    cast(sum(counted.other_count) as bigint) as other_days,
+    max(ranked_values.value_count) as model_value_count,
+    max(ranked_values.place_variance) as model_place_variance,
+    cast(sum(counted_values.slow_count) as bigint) as slow_days,
+    cast(sum(counted_values.other_count) as bigint) as other_days,
     -- summed over the drive-days: the share of the other drive-days that is below, and of the slow ones that is above
-    cast(sum(counted.slow_count * ranked.others_below) as double) / max(ranked.other_total) as slow_placement,
-    cast(sum(counted.other_count * ranked.slow_above) as double) / max(ranked.slow_total) as other_placement
-from counted
-inner join ranked
-    on counted.kind = ranked.kind
-    and counted.model = ranked.model
-    and counted.attribute = ranked.attribute
-    and counted.measure = ranked.measure
-    and counted.value = ranked.value
+    cast(sum(counted_values.slow_count * ranked_values.others_below) as double) / max(ranked_values.other_total) as slow_placement,
+    cast(sum(counted_values.other_count * ranked_values.slow_above) as double) / max(ranked_values.slow_total) as other_placement
+from counted_values
+inner join ranked_values
+    on counted_values.kind = ranked_values.kind
+    and counted_values.model = ranked_values.model
+    and counted_values.attribute = ranked_values.attribute
+    and counted_values.measure = ranked_values.measure
+    and counted_values.value = ranked_values.value
 inner join drives
-    on counted.kind = drives.kind
-    and counted.model = drives.model
-    and counted.attribute = drives.attribute
-    and counted.measure = drives.measure
-where ranked.slow_total > 0 and ranked.other_total > 0
-group by counted.kind, counted.model, counted.attribute, counted.measure, counted.raid_group_id
+    on counted_values.kind = drives.kind
+    and counted_values.model = drives.model
+    and counted_values.attribute = drives.attribute
+    and counted_values.measure = drives.measure
+where ranked_values.slow_total > 0 and ranked_values.other_total > 0
+group by counted_values.kind, counted_values.model, counted_values.attribute, counted_values.measure, counted_values.raid_group_id

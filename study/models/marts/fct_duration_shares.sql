@@ -22,20 +22,20 @@ with durations as (
     where is_in_population and replugged_at is not null and preceding_severity is not null
 ),
 
-counted as (
+counted_durations as (
     select measure, kind, hours, count(*) as duration_count
     from durations
     group by measure, kind, hours
 ),
 
-cumulated as (
+cumulated_durations as (
     select
         measure, kind, hours, duration_count,
         sum(duration_count) over (
             partition by measure, kind order by hours nulls last rows between unbounded preceding and current row
         ) as cumulative_count,
         sum(duration_count) over (partition by measure, kind) as population_count
-    from counted
+    from counted_durations
 )
 
 select
@@ -45,5 +45,5 @@ select
     cast(cumulative_count as bigint) as cumulative_count,
     cast(population_count as bigint) as population_count,
     cast(cumulative_count as double) / population_count as share
-from cumulated
+from cumulated_durations
 where hours is not null

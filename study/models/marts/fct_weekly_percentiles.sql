@@ -4,7 +4,7 @@
     + range(99000, 99900, 50) | list + range(99900, 99990, 10) | list + range(99990, 100001) | list) %}
 -- Slowdown (S) and the three longest tails (T1 to T3) at fixed percentiles of an ISO week (UTC), by nearest rank:
 -- the k-th smallest of n values, k = ceil(q * n). Grain: week_utc, kind, series, percentile.
-with observed as (
+with observed_hours as (
     select cast(date_trunc('week', hour_utc) as timestamp) as week_utc, kind, 'S' as series, slowdown as slowdown
     from {{ source('marts', 'fct_drive_hours') }}
     where slowdown is not null and cast(date_trunc('week', hour_utc) as timestamp) in (select week_utc from {{ source('marts', 'dim_weeks') }})
@@ -21,7 +21,7 @@ populations as (
         week_utc, kind, series,
         count(*) as population_count,
         {{ nearest_ranks('slowdown', ranks) }} as slowdowns
-    from observed
+    from observed_hours
     group by week_utc, kind, series
 )
 

@@ -1,6 +1,6 @@
 {{ config(schema='marts') }}
 -- The study's figures of this fleet: at every x the share of the population up to it, and below it. Grain: figure, curve, x.
-with cumulated as (
+with cumulated_counts as (
     select
         figure, curve, kind, x, equal_count,
         sum(value_count) over (partition by figure, curve) as population,
@@ -36,14 +36,14 @@ points as (
             when figure like '11%' or figure = '9' then curve
             else 'all'
         end as class
-    from cumulated
+    from cumulated_counts
     -- Figure 9 starts where its cells are counted; drives that were never slow have no place on Figure 6a's axis
     where x is not null
         and equal_count is not null
         and exists (
             select 1
             from {{ ref('paper_curves') }} as plotted
-            where plotted.figure = cumulated.figure and plotted.curve = cumulated.curve
+            where plotted.figure = cumulated_counts.figure and plotted.curve = cumulated_counts.curve
         )
         and (figure <> '6a' or x > 0)
 ),

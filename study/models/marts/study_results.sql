@@ -1,7 +1,7 @@
 {{ config(schema='marts') }}
 {%- set comparable_factor = 1.25 %}{#- an estimate further from the paper's number does not agree, however wide its interval -#}
 -- Every number of the study beside this fleet's own. Grain: id, kind.
-with judged as (
+with judged_numbers as (
     select
         refs.id,
         kinds.kind,
@@ -36,7 +36,7 @@ with judged as (
         on measures.judged_as = 'statement' and measures.measure = statements.measure and kinds.kind = statements.kind
 ),
 
-compared as (
+compared_numbers as (
     select
         *,
         -- of what the paper saw in all there is no rarer side
@@ -50,16 +50,16 @@ compared as (
         -- of a percentile the share above it is compared
         case judged_as when 'percentile' then 100 - value else value end as compared_value,
         case judged_as when 'percentile' then 100 - paper_value else paper_value end as compared_paper_value
-    from judged
+    from judged_numbers
 ),
 
 -- at least, or at most, in the paper: no value on that side contradicts it
-placed as (
+placed_numbers as (
     select
         *,
         (operator in ('>=', '>') or compared_value <= {{ comparable_factor }} * compared_paper_value)
         and (operator in ('<=', '<') or compared_paper_value <= {{ comparable_factor }} * compared_value) as is_near
-    from compared
+    from compared_numbers
 )
 
 select
@@ -89,4 +89,4 @@ select
         else estimate_reason
     end as reason,
     same_as
-from placed
+from placed_numbers

@@ -20,7 +20,7 @@ raid_groups as (
     group by kind, raid_group_id, age_class, flash_cell, vendor_class
 ),
 
-classed as (
+classed_hours as (
     select 'all' as class, * from raid_groups
     union all
     select age_class as class, * from raid_groups where age_class is not null
@@ -63,31 +63,31 @@ edges as (
 
 select
     'slowdown' as measure,
-    classed.class,
+    classed_hours.class,
     edges.x,
-    classed.kind,
-    classed.raid_group_id as cluster_id,
-    cast(sum({{ at_edge('edges.x', var('slowdown_edges'), 'classed.slowdown_hours') }}) as bigint) as hits,
-    cast(sum(classed.slowdown_hours) as bigint) as total
-from classed
+    classed_hours.kind,
+    classed_hours.raid_group_id as cluster_id,
+    cast(sum({{ at_edge('edges.x', var('slowdown_edges'), 'classed_hours.slowdown_hours') }}) as bigint) as hits,
+    cast(sum(classed_hours.slowdown_hours) as bigint) as total
+from classed_hours
 cross join edges
-group by classed.class, edges.x, classed.kind, classed.raid_group_id
+group by classed_hours.class, edges.x, classed_hours.kind, classed_hours.raid_group_id
 union all
 select
     'slowdown_above' as measure,
-    classed.class,
+    classed_hours.class,
     edges.x,
-    classed.kind,
-    classed.raid_group_id as cluster_id,
+    classed_hours.kind,
+    classed_hours.raid_group_id as cluster_id,
     cast(
-        sum({{ at_edge('edges.x', var('slowdown_edges'), 'classed.slowdown_hours') }}) - coalesce(max(at_edge_totals.hour_count), 0) as bigint
+        sum({{ at_edge('edges.x', var('slowdown_edges'), 'classed_hours.slowdown_hours') }}) - coalesce(max(at_edge_totals.hour_count), 0) as bigint
     ) as hits,
-    cast(sum(classed.slowdown_hours) as bigint) as total
-from classed
-inner join ({{ reference_edges('slowdown_above') }}) as edges on classed.class = edges.class
+    cast(sum(classed_hours.slowdown_hours) as bigint) as total
+from classed_hours
+inner join ({{ reference_edges('slowdown_above') }}) as edges on classed_hours.class = edges.class
 left join at_edge_totals
-    on classed.class = at_edge_totals.class
-    and classed.kind = at_edge_totals.kind
-    and classed.raid_group_id = at_edge_totals.raid_group_id
+    on classed_hours.class = at_edge_totals.class
+    and classed_hours.kind = at_edge_totals.kind
+    and classed_hours.raid_group_id = at_edge_totals.raid_group_id
     and edges.x = at_edge_totals.slowdown
-group by classed.class, edges.x, classed.kind, classed.raid_group_id
+group by classed_hours.class, edges.x, classed_hours.kind, classed_hours.raid_group_id

@@ -1,5 +1,5 @@
 -- This fleet's value for every number of the study, in its unit. Grain: id, kind.
-with wanted as (
+with wanted_numbers as (
     select refs.id, kinds.kind, measures.estimate, measures.measure, measures.class, measures.x
     from {{ ref('paper_numbers') }} as refs
     inner join {{ ref('study_measures') }} as measures on refs.id = measures.id
@@ -13,21 +13,21 @@ shares as (
 -- several classes stand for one number: the one with the least or the greatest share
 candidates as (
     select
-        wanted.id, wanted.kind, wanted.estimate,
+        wanted_numbers.id, wanted_numbers.kind, wanted_numbers.estimate,
         shares.numerator, shares.denominator, shares.share, shares.share_low, shares.share_high,
         row_number() over (
-            partition by wanted.id, wanted.kind
+            partition by wanted_numbers.id, wanted_numbers.kind
             order by
-                case when wanted.estimate = 'least_share' then shares.share else -shares.share end,
-                instr(',' || wanted.class || ',', ',' || shares.class || ',')
+                case when wanted_numbers.estimate = 'least_share' then shares.share else -shares.share end,
+                instr(',' || wanted_numbers.class || ',', ',' || shares.class || ',')
         ) as choice
-    from wanted
+    from wanted_numbers
     inner join shares
-        on wanted.measure = shares.measure
-        and wanted.kind = shares.kind
-        and coalesce(wanted.x, -1) = coalesce(shares.x, -1)
-        and instr(',' || wanted.class || ',', ',' || shares.class || ',') > 0
-    where wanted.estimate in ('count', 'share', 'complement', 'percentile_of', 'least_share', 'greatest_share', 'complement_of_greatest')
+        on wanted_numbers.measure = shares.measure
+        and wanted_numbers.kind = shares.kind
+        and coalesce(wanted_numbers.x, -1) = coalesce(shares.x, -1)
+        and instr(',' || wanted_numbers.class || ',', ',' || shares.class || ',') > 0
+    where wanted_numbers.estimate in ('count', 'share', 'complement', 'percentile_of', 'least_share', 'greatest_share', 'complement_of_greatest')
 ),
 
 -- Finding 11 takes percentiles off each other: shares below, not above
@@ -49,7 +49,7 @@ compared_shares as (
 
 differences as (
     select
-        wanted.id, wanted.kind,
+        wanted_numbers.id, wanted_numbers.kind,
         shares.numerator, shares.denominator,
         shares.share - others.share as share,
         -- Newcombe's interval of a difference
@@ -58,15 +58,15 @@ differences as (
         (shares.share - others.share)
         + sqrt(power(shares.share_high - shares.share, 2) + power(others.share - others.share_low, 2)) as share_high,
         'less ' || cast(others.numerator as string) || ' of ' || cast(others.denominator as string) || ' (' || others.class || ')' as reason
-    from wanted
+    from wanted_numbers
     inner join compared_shares as shares
-        on wanted.measure = shares.measure and wanted.class = shares.class and wanted.kind = shares.kind and wanted.x = shares.x
+        on wanted_numbers.measure = shares.measure and wanted_numbers.class = shares.class and wanted_numbers.kind = shares.kind and wanted_numbers.x = shares.x
     inner join compared_shares as others
-        on wanted.measure = others.measure
-        and wanted.kind = others.kind
-        and wanted.x = others.x
-        and others.class = case wanted.class when 'stable_to_tail' then 'stable_to_stable' when 'SLC' then 'MLC' end
-    where wanted.estimate = 'difference'
+        on wanted_numbers.measure = others.measure
+        and wanted_numbers.kind = others.kind
+        and wanted_numbers.x = others.x
+        and others.class = case wanted_numbers.class when 'stable_to_tail' then 'stable_to_stable' when 'SLC' then 'MLC' end
+    where wanted_numbers.estimate = 'difference'
 )
 
 select
@@ -107,29 +107,29 @@ select
 from differences
 union all
 select
-    wanted.id, wanted.kind,
+    wanted_numbers.id, wanted_numbers.kind,
     cast(null as bigint) as numerator,
     percentiles.population as denominator,
     percentiles.value,
     percentiles.value_low as ci_low,
     percentiles.value_high as ci_high,
     cast(null as string) as reason
-from wanted
+from wanted_numbers
 inner join {{ ref('int_study__percentiles') }} as percentiles
-    on wanted.measure = percentiles.measure
-    and wanted.class = percentiles.class
-    and wanted.kind = percentiles.kind
-    and wanted.x = percentiles.per_hundred_thousand
-where wanted.estimate = 'percentile'
+    on wanted_numbers.measure = percentiles.measure
+    and wanted_numbers.class = percentiles.class
+    and wanted_numbers.kind = percentiles.kind
+    and wanted_numbers.x = percentiles.per_hundred_thousand
+where wanted_numbers.estimate = 'percentile'
 union all
 select
-    wanted.id, wanted.kind,
+    wanted_numbers.id, wanted_numbers.kind,
     cast(null as bigint) as numerator,
     cast(null as bigint) as denominator,
     sizes.size as value,
     cast(null as double) as ci_low,
     cast(null as double) as ci_high,
     cast(null as string) as reason
-from wanted
-inner join {{ ref('int_study__sizes') }} as sizes on wanted.measure = sizes.measure and wanted.kind = sizes.kind
-where wanted.estimate = 'size'
+from wanted_numbers
+inner join {{ ref('int_study__sizes') }} as sizes on wanted_numbers.measure = sizes.measure and wanted_numbers.kind = sizes.kind
+where wanted_numbers.estimate = 'size'

@@ -39,7 +39,7 @@ ids as (
     select 'ssd' as kind, 'F14-02' as slow, 'F14-04' as mild, 'F15-02' as replugged
 ),
 
-counted as (
+counted_intervals as (
     select 'each interval' as variant, class as question, kind, raid_group_id as cluster_id,
         count(case when wait_hours <= 24 then 1 end) as hits, count(*) as total
     from intervals
@@ -59,13 +59,13 @@ counted as (
 )
 
 select
-    counted.variant,
-    case counted.question when 'slow' then ids.slow when 'mild' then ids.mild else ids.replugged end as id,
-    counted.kind, counted.cluster_id,
-    cast(counted.hits as bigint) as hits,
-    cast(counted.total as bigint) as total
-from counted
-inner join ids on counted.kind = ids.kind
+    counted_intervals.variant,
+    case counted_intervals.question when 'slow' then ids.slow when 'mild' then ids.mild else ids.replugged end as id,
+    counted_intervals.kind, counted_intervals.cluster_id,
+    cast(counted_intervals.hits as bigint) as hits,
+    cast(counted_intervals.total as bigint) as total
+from counted_intervals
+inner join ids on counted_intervals.kind = ids.kind
 union all
 -- the paper's curves by severity are of disks
 select

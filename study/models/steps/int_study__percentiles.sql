@@ -1,5 +1,5 @@
 -- Values at percentiles by nearest rank, and at the ends of Woodruff's interval. Grain: measure, class, kind, per_hundred_thousand.
-with ranked as (
+with ranked_values as (
     select
         measure, class, kind, value,
         row_number() over (partition by measure, class, kind order by value) as value_rank,
@@ -7,7 +7,7 @@ with ranked as (
     from {{ ref('int_study__values') }}
 ),
 
-cumulated as (
+cumulated_values as (
     select
         measure, class, kind, edge, value_count,
         sum(value_count) over (partition by measure, class, kind order by edge rows between unbounded preceding and current row) as last_rank
@@ -15,12 +15,12 @@ cumulated as (
 ),
 
 exact_counts as (
-    select distinct measure, class, kind, value_count from ranked
+    select distinct measure, class, kind, value_count from ranked_values
 ),
 
 binned_counts as (
     select measure, class, kind, sum(value_count) as value_count
-    from cumulated
+    from cumulated_values
     group by measure, class, kind
 ),
 
@@ -35,7 +35,7 @@ populations as (
     full join exact_counts as exact on binned.measure = exact.measure and binned.class = exact.class and binned.kind = exact.kind
 ),
 
-wanted as (
+wanted_measures as (
     select distinct
         populations.measure, populations.class, populations.kind, populations.binned_count, populations.population,
         measures.x as per_hundred_thousand,
@@ -47,19 +47,19 @@ wanted as (
 ),
 
 estimates as (
-    select wanted.*, coalesce(cumulated.edge, ranked.value) as value
-    from wanted
-    left join cumulated
-        on wanted.measure = cumulated.measure
-        and wanted.class = cumulated.class
-        and wanted.kind = cumulated.kind
-        and wanted.value_rank <= cumulated.last_rank
-        and wanted.value_rank > cumulated.last_rank - cumulated.value_count
-    left join ranked
-        on wanted.measure = ranked.measure
-        and wanted.class = ranked.class
-        and wanted.kind = ranked.kind
-        and wanted.value_rank - wanted.binned_count = ranked.value_rank
+    select wanted_measures.*, coalesce(cumulated_values.edge, ranked_values.value) as value
+    from wanted_measures
+    left join cumulated_values
+        on wanted_measures.measure = cumulated_values.measure
+        and wanted_measures.class = cumulated_values.class
+        and wanted_measures.kind = cumulated_values.kind
+        and wanted_measures.value_rank <= cumulated_values.last_rank
+        and wanted_measures.value_rank > cumulated_values.last_rank - cumulated_values.value_count
+    left join ranked_values
+        on wanted_measures.measure = ranked_values.measure
+        and wanted_measures.class = ranked_values.class
+        and wanted_measures.kind = ranked_values.kind
+        and wanted_measures.value_rank - wanted_measures.binned_count = ranked_values.value_rank
 ),
 
 -- how much the hours of a RAID group depend on each other, where the study counts nearest below the value
@@ -112,20 +112,20 @@ ends as (
 end_values as (
     select
         ends.measure, ends.class, ends.kind, ends.per_hundred_thousand,
-        max(case when ends.side = 'low' then coalesce(cumulated.edge, ranked.value) end) as value_low,
-        max(case when ends.side = 'high' then coalesce(cumulated.edge, ranked.value) end) as value_high
+        max(case when ends.side = 'low' then coalesce(cumulated_values.edge, ranked_values.value) end) as value_low,
+        max(case when ends.side = 'high' then coalesce(cumulated_values.edge, ranked_values.value) end) as value_high
     from ends
-    left join cumulated
-        on ends.measure = cumulated.measure
-        and ends.class = cumulated.class
-        and ends.kind = cumulated.kind
-        and ends.value_rank <= cumulated.last_rank
-        and ends.value_rank > cumulated.last_rank - cumulated.value_count
-    left join ranked
-        on ends.measure = ranked.measure
-        and ends.class = ranked.class
-        and ends.kind = ranked.kind
-        and ends.value_rank - ends.binned_count = ranked.value_rank
+    left join cumulated_values
+        on ends.measure = cumulated_values.measure
+        and ends.class = cumulated_values.class
+        and ends.kind = cumulated_values.kind
+        and ends.value_rank <= cumulated_values.last_rank
+        and ends.value_rank > cumulated_values.last_rank - cumulated_values.value_count
+    left join ranked_values
+        on ends.measure = ranked_values.measure
+        and ends.class = ranked_values.class
+        and ends.kind = ranked_values.kind
+        and ends.value_rank - ends.binned_count = ranked_values.value_rank
     group by ends.measure, ends.class, ends.kind, ends.per_hundred_thousand
 )
 

@@ -59,7 +59,7 @@ multiples as (
     group by drive_kind, raid_group_id
 ),
 
-exact as (
+exact_hours as (
     select drive_kind, raid_group_id, slowdown, count(*) as hour_count
     from slow_hours
     where slowdown in (select x from ({{ reference_edges('slowdown_is') }}) as reference_edges)
@@ -99,11 +99,11 @@ select
     edges.x,
     raid_groups.kind,
     raid_groups.raid_group_id as cluster_id,
-    coalesce(exact.hour_count, 0) as hits,
+    coalesce(exact_hours.hour_count, 0) as hits,
     cast(raid_groups.slowdown_hours as bigint) as total
 from raid_groups
 cross join ({{ reference_edges('slowdown_is') }}) as edges
-left join exact on raid_groups.kind = exact.drive_kind and raid_groups.raid_group_id = exact.raid_group_id and edges.x = exact.slowdown
+left join exact_hours on raid_groups.kind = exact_hours.drive_kind and raid_groups.raid_group_id = exact_hours.raid_group_id and edges.x = exact_hours.slowdown
 union all
 select
     'slowdown_is_multiple' as measure,

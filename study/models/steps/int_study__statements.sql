@@ -11,7 +11,7 @@ with clock_hours as (
     group by kind, {{ local_hour('hour_utc', "case when timezone = 'unknown' then 'UTC' else timezone end") }}
 ),
 
-overall as (
+overall_hours as (
     select
         kind,
         sum(utc_hours) as utc_hours,
@@ -25,20 +25,20 @@ overall as (
 evenness as (
     select
         clock_hours.kind,
-        min(clock_hours.slowdown_hours * overall.slow_share) as fewest_expected,
-        max(abs(cast(clock_hours.slow_hours as double) / clock_hours.slowdown_hours / nullif(overall.slow_share, 0.0) - 1)) as distance,
+        min(clock_hours.slowdown_hours * overall_hours.slow_share) as fewest_expected,
+        max(abs(cast(clock_hours.slow_hours as double) / clock_hours.slowdown_hours / nullif(overall_hours.slow_share, 0.0) - 1)) as distance,
         -- chi-squared of slow and not slow over the hours of the day; the smaller side of the table has two rows
         sqrt(
             sum(
-                power(clock_hours.slow_hours - clock_hours.slowdown_hours * overall.slow_share, 2)
-                / nullif(clock_hours.slowdown_hours * overall.slow_share * (1 - overall.slow_share), 0.0)
-            ) / max(overall.slowdown_hours)
+                power(clock_hours.slow_hours - clock_hours.slowdown_hours * overall_hours.slow_share, 2)
+                / nullif(clock_hours.slowdown_hours * overall_hours.slow_share * (1 - overall_hours.slow_share), 0.0)
+            ) / max(overall_hours.slowdown_hours)
         ) as cramers_v,
-        cast(max(overall.slow_hours) as bigint) as numerator,
-        cast(max(overall.slowdown_hours) as bigint) as denominator,
-        cast(max(overall.utc_hours) as bigint) as utc_hours
+        cast(max(overall_hours.slow_hours) as bigint) as numerator,
+        cast(max(overall_hours.slowdown_hours) as bigint) as denominator,
+        cast(max(overall_hours.utc_hours) as bigint) as utc_hours
     from clock_hours
-    inner join overall on clock_hours.kind = overall.kind
+    inner join overall_hours on clock_hours.kind = overall_hours.kind
     group by clock_hours.kind
 ),
 
@@ -47,25 +47,25 @@ drive_classes as (
     select distinct drive_class, capacity_bytes, rpm, interface from {{ source('intermediate', 'int_drives') }}
 ),
 
-binned as (
+binned_counts as (
     select counts.kind, counts.drive_class, counts.edge_per_mille, counts.is_on_edge, sum(counts.hour_count) as hour_count
     from {{ ref('int_day_counts') }} as counts
     where counts.measure = 'slowdown'
     group by counts.kind, counts.drive_class, counts.edge_per_mille, counts.is_on_edge
 ),
 
-classed as (
+classed_counts as (
 {%- for attribute in ('capacity_bytes', 'rpm', 'interface') %}
     select
-        binned.kind,
+        binned_counts.kind,
         '{{ attribute }}' as attribute,
         cast(drive_classes.{{ attribute }} as string) as class,
-        binned.edge_per_mille, binned.is_on_edge,
-        sum(binned.hour_count) as hour_count
-    from binned
-    inner join drive_classes on binned.drive_class = drive_classes.drive_class
+        binned_counts.edge_per_mille, binned_counts.is_on_edge,
+        sum(binned_counts.hour_count) as hour_count
+    from binned_counts
+    inner join drive_classes on binned_counts.drive_class = drive_classes.drive_class
     where drive_classes.{{ attribute }} is not null
-    group by binned.kind, drive_classes.{{ attribute }}, binned.edge_per_mille, binned.is_on_edge
+    group by binned_counts.kind, drive_classes.{{ attribute }}, binned_counts.edge_per_mille, binned_counts.is_on_edge
     {% if not loop.last %}union all{% endif %}
 {%- endfor %}
 ),
@@ -75,7 +75,7 @@ classes as (
         kind, attribute, class,
         sum(hour_count) as slowdown_hours,
         sum(case when edge_per_mille >= 1000 * {{ var('study_edges')[1] }} then hour_count else 0 end) as slow_hours
-    from classed
+    from classed_counts
     group by kind, attribute, class
 ),
 
@@ -87,7 +87,7 @@ all_drives as (
         sum(case when edge_per_mille >= 1000 * {{ var('study_edges')[1] }} then hour_count else 0 end) as slow_hours,
         sum(case when edge_per_mille >= 1000 * {{ var('study_edges')[1] }} then hour_count else 0 end)
         / cast(sum(hour_count) as double) as slow_share
-    from binned
+    from binned_counts
     group by kind
 ),
 
@@ -101,33 +101,33 @@ against_rest as (
 
 -- a bin's edge comes before the rest of the bin: cumulated so, every edge is looked at from both sides
 places as (
-    select distinct kind, attribute, edge_per_mille, is_on_edge from classed
+    select distinct kind, attribute, edge_per_mille, is_on_edge from classed_counts
 ),
 
-cumulated as (
+cumulated_counts as (
     select
         classes.kind, classes.attribute, classes.class,
         places.edge_per_mille, places.is_on_edge,
-        sum(coalesce(classed.hour_count, 0)) over (
+        sum(coalesce(classed_counts.hour_count, 0)) over (
             partition by classes.kind, classes.attribute, classes.class
             order by places.edge_per_mille asc, places.is_on_edge desc
             rows between unbounded preceding and current row
         ) as hours_up_to
     from classes
     inner join places on classes.kind = places.kind and classes.attribute = places.attribute
-    left join classed
-        on classes.kind = classed.kind
-        and classes.attribute = classed.attribute
-        and classes.class = classed.class
-        and places.edge_per_mille = classed.edge_per_mille
-        and places.is_on_edge = classed.is_on_edge
+    left join classed_counts
+        on classes.kind = classed_counts.kind
+        and classes.attribute = classed_counts.attribute
+        and classes.class = classed_counts.class
+        and places.edge_per_mille = classed_counts.edge_per_mille
+        and places.is_on_edge = classed_counts.is_on_edge
 ),
 
 beside_all as (
     select
         *,
         sum(hours_up_to) over (partition by kind, attribute, edge_per_mille, is_on_edge) as all_hours_up_to
-    from cumulated
+    from cumulated_counts
 ),
 
 distances as (

@@ -79,7 +79,7 @@ survivals as (
     group by questions.id, questions.kind, questions.is_survival
 ),
 
-plain as (
+plain_questions as (
     select
         questions.id, questions.kind,
         count(
@@ -98,7 +98,7 @@ plain as (
 
 select
     survivals.id, survivals.kind,
-    plain.numerator, plain.denominator,
-    case when plain.watched_count > 0 then 100 * case when survivals.is_survival then survivals.survival else 1 - survivals.survival end end as value
+    plain_questions.numerator, plain_questions.denominator,
+    case when plain_questions.watched_count > 0 then 100 * case when survivals.is_survival then survivals.survival else 1 - survivals.survival end end as value
 from survivals
-inner join plain on survivals.id = plain.id
+inner join plain_questions on survivals.id = plain_questions.id

@@ -18,7 +18,7 @@ with drive_groups as (
     group by drives.kind, days.raid_group_id
 ),
 
-mixed as (
+mixed_groups as (
     select days.raid_group_id
     from {{ source('intermediate', 'int_drive_days') }} as days
     inner join {{ source('intermediate', 'int_drives') }} as drives on days.drive_id = drives.drive_id
@@ -62,11 +62,11 @@ raid_groups as (
 some_raid_groups as (
     select restrictions.variant, raid_groups.*
     from raid_groups
-    left join mixed on raid_groups.raid_group_id = mixed.raid_group_id
+    left join mixed_groups on raid_groups.raid_group_id = mixed_groups.raid_group_id
     inner join (values ('complete groups'), ('mixed models'), ('width 3-4'), ('width 5-6'), ('width 7-8'), ('width 9+')) as restrictions (variant)
         on restrictions.variant = raid_groups.width_class
         or (restrictions.variant = 'complete groups' and raid_groups.is_complete)
-        or (restrictions.variant = 'mixed models' and mixed.raid_group_id is not null)
+        or (restrictions.variant = 'mixed models' and mixed_groups.raid_group_id is not null)
 ),
 
 intervals as (
@@ -147,7 +147,7 @@ variant_groups as (
     group by kind, raid_group_id
 ),
 
-counted as (
+counted_answers as (
 {%- for relation, answers in [
     ('drive_groups', of_drives), ('raid_groups', of_groups), ('variant_groups', of_variants), ('some_raid_groups', of_some),
     ('interval_groups', of_intervals), ('arrival_groups', of_arrivals)
@@ -169,15 +169,15 @@ counted as (
 {%- endfor %}
 ),
 
-answered as (
+answered_questions as (
     select variant, question, kind, cluster_id, cast(sum(hits) as bigint) as hits, cast(sum(total) as bigint) as total
-    from counted
+    from counted_answers
     group by variant, question, kind, cluster_id
     having sum(total) > 0
 )
 
-select answered.variant, ids.id, answered.kind, answered.cluster_id, answered.hits, answered.total
-from answered
+select answered_questions.variant, ids.id, answered_questions.kind, answered_questions.cluster_id, answered_questions.hits, answered_questions.total
+from answered_questions
 inner join (
     values
         ('slow', 'disk', 'F01-01'), ('slow', 'ssd', 'F01-02'),
@@ -194,4 +194,4 @@ inner join (
         ('size', 'disk', 'F08-06'), ('size', 'ssd', 'F08-07'),
         ('multiple', 'ssd', 'VST-02'), ('ticks', 'ssd', 'VST-03')
 ) as ids (question, kind, id)
-    on answered.question = ids.question and answered.kind = ids.kind
+    on answered_questions.question = ids.question and answered_questions.kind = ids.kind

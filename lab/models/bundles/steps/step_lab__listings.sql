@@ -1,5 +1,5 @@
 -- The rows of runs.csv that stand: of each file those of its greatest revision. Grain: experiment_id, delivery_seq, listing.
-with ranked as (
+with ranked_files as (
     select
         *,
         reason is null as is_accepted,
@@ -14,7 +14,7 @@ select
     offset_s, device_id, process_count,
     -- which of two files with the same result stands: the one listed later
     row_number() over (partition by experiment_id order by revision asc, listing asc, file asc, listed_as asc) as listed_at
-from ranked
+from ranked_files
 where place = 1 and is_accepted
 -- a file counts once for a run
 qualify row_number() over (

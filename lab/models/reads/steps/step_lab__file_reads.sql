@@ -15,7 +15,7 @@ with spans as (
     from {{ ref('step_lab__read_requests') }}
 ),
 
-traced as (
+traced_reads as (
     select
         experiment_id, config_id, phase, run_number, file_name,
         0 as listed_at,
@@ -29,7 +29,7 @@ traced as (
     group by experiment_id, config_id, phase, run_number, file_name, read_index
 ),
 
-listed as (
+listed_reads as (
     select
         listings.experiment_id, listings.config_id, listings.phase, listings.run_number,
         reads.file_name,
@@ -58,4 +58,4 @@ select
     end as read_index,
     "bytes",
     requests, started_s, ended_s, active_seconds
-from (select * from traced union all select * from listed) as found
+from (select * from traced_reads union all select * from listed_reads) as found

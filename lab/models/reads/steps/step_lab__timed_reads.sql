@@ -16,7 +16,7 @@ with reads as (
     where throughput_bytes_per_s is not null
 ),
 
-placed as (
+placed_reads as (
     select
         *,
         row_number() over (
@@ -37,11 +37,11 @@ first_pass as (
             order by midpoint_s asc
             range between {{ lab_baseline_seconds }} preceding and {{ lab_baseline_seconds }} following
         ) as first_baseline
-    from placed
+    from placed_reads
 ),
 
 -- what single reads vary by anyway, as a standard deviation, which slow reads barely touch; and how long it usually is to the next read
-centred as (
+centred_reads as (
     select
         *,
         throughput_bytes_per_s / nullif(first_baseline, 0)
@@ -50,7 +50,7 @@ centred as (
     from first_pass
 ),
 
-noisy as (
+noisy_files as (
     select
         *,
         greatest(
@@ -58,7 +58,7 @@ noisy as (
             {{ lab_noise_deviations }} * 1.4826 * median(abs(deviation)) over (partition by experiment_id, config_id, phase)
         ) as least_drop_ratio,
         coalesce(gap_s > {{ lab_pause_seconds }} and gap_s > {{ lab_pause_gaps }} * usual_gap_s, false) as is_after_pause
-    from centred
+    from centred_reads
 ),
 
 second_pass as (
@@ -72,7 +72,7 @@ second_pass as (
             ),
             first_baseline
         ) as baseline_bytes_per_s
-    from noisy
+    from noisy_files
 ),
 
 lows as (
@@ -92,7 +92,7 @@ by_file as (
 ),
 
 -- a file that is slow at every read is a slow file, however it is read in turn with others
-marked as (
+marked_reads as (
     select
         *,
         reads_of_file >= {{ lab_slow_file_reads }} and share_below >= {{ lab_slow_file_share }}
@@ -102,7 +102,7 @@ marked as (
 
 -- runs of low reads and of others: as many as chance makes, or fewer (Wald and Wolfowitz)
 candidates as (
-    select *, is_below and not is_slow_file as is_candidate from marked
+    select *, is_below and not is_slow_file as is_candidate from marked_reads
 ),
 
 changes as (
@@ -112,7 +112,7 @@ changes as (
     from candidates
 ),
 
-counted as (
+counted_changes as (
     select
         *,
         count(*) over phases as reads,
@@ -122,21 +122,21 @@ counted as (
     window phases as (partition by experiment_id, config_id, phase)
 ),
 
-spread as (
+spread_reads as (
     select
         *,
         2 * low_reads * (reads - low_reads) as twice
-    from counted
+    from counted_changes
 ),
 
-ordered as (
+ordered_reads as (
     select
         *,
         case
             when low_reads >= {{ lab_order_reads }} and reads - low_reads >= {{ lab_order_reads }}
                 then (runs - 1 - twice / reads) / sqrt(twice * (twice - reads) / (power(reads, 2) * (reads - 1)))
         end as order_z
-    from spread
+    from spread_reads
 )
 
 select
@@ -151,4 +151,4 @@ select
     ) as pauses,
     -- of reads in random order none is slow for a time
     is_candidate and coalesce(order_p < {{ var('lab_level') }}, true) as is_low
-from ordered
+from ordered_reads

@@ -8,7 +8,7 @@ with runs as (
     from {{ ref('step_lab__sync_writes') }}
 ),
 
-measured as (
+measured_runs as (
     select * from runs
     union all
     -- the passes of a run are measured apart: the first of one with the first of the other
@@ -26,5 +26,5 @@ select
     test <> 'latency' as higher_is_better,
     cast(null as boolean) as is_limited,
     cast(null as varchar) as options
-from measured
+from measured_runs
 where value is not null

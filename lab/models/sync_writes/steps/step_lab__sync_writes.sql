@@ -1,5 +1,5 @@
 -- Throughput or latency of each synchronous write, of a configuration's largest file alone. Grain: that of fct_bench_results.
-with written as (
+with written_results as (
     select
         results.*,
         max(results.size_bytes) over (partition by results.experiment_id, results.config_id) as largest_bytes
@@ -23,7 +23,7 @@ select
         when 'us' then value
         when 'ms' then value * 1000
     end as value
-from written
+from written_results
 where size_bytes = largest_bytes
     and (benchmark = 'iozone_latency') = (unit in ('us', 'ms'))
     and unit <> 'ops/s'

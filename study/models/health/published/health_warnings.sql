@@ -1,38 +1,38 @@
 {{ config(meta={'made': 'each_day'}) }}
 -- Slow hours that each differing SMART attribute would have foreseen, and that a drive's slow history would have. Grain: kind, rule, attribute, measure.
-with differing as (
+with differing_attributes as (
     select kind, attribute, measure, effect
     from {{ ref('health_comparison') }}
     where scope = 'all' and is_different
 ),
 
-scored as (
+scored_values as (
     select
         numbers.drive_id, numbers.day_utc, numbers.kind, numbers.model, numbers.attribute, numbers.measure, numbers.is_slow,
-        cast(numbers.value * sign(differing.effect) as double) as score
+        cast(numbers.value * sign(differing_attributes.effect) as double) as score
     from {{ ref('int_health__values') }} as numbers
-    inner join differing
-        on numbers.kind = differing.kind and numbers.attribute = differing.attribute and numbers.measure = differing.measure
+    inner join differing_attributes
+        on numbers.kind = differing_attributes.kind and numbers.attribute = differing_attributes.attribute and numbers.measure = differing_attributes.measure
 ),
 
 limits as (
     select
         kind, model, attribute, measure,
         percentile_cont({{ 1 - var('health_unusual_share') | float }}) within group (order by score) as limit_score
-    from scored
+    from scored_values
     where not is_slow
     group by kind, model, attribute, measure
 ),
 
-warned as (
-    select scored.drive_id, scored.day_utc, scored.attribute, scored.measure
-    from scored
+warned_drives as (
+    select scored_values.drive_id, scored_values.day_utc, scored_values.attribute, scored_values.measure
+    from scored_values
     inner join limits
-        on scored.kind = limits.kind
-        and scored.model = limits.model
-        and scored.attribute = limits.attribute
-        and scored.measure = limits.measure
-    where scored.score > limits.limit_score
+        on scored_values.kind = limits.kind
+        and scored_values.model = limits.model
+        and scored_values.attribute = limits.attribute
+        and scored_values.measure = limits.measure
+    where scored_values.score > limits.limit_score
 ),
 
 days as (
@@ -41,7 +41,7 @@ days as (
     group by drive_id, day_utc
 ),
 
-followed as (
+followed_days as (
     select
         *,
         lag(day_utc) over (partition by drive_id order by day_utc) as day_before,
@@ -55,30 +55,30 @@ followed as (
     from days
 ),
 
-ruled as (
+ruled_days as (
     select
-        followed.*,
+        followed_days.*,
         'slow_history' as rule,
         cast(null as string) as attribute,
         cast(null as string) as measure,
         is_slow or last_slow_day > cast(day_utc - interval {{ var('health_history_days') }} day as date) as is_warned
-    from followed
+    from followed_days
     union all
     select
-        followed.*,
+        followed_days.*,
         'attribute' as rule,
-        differing.attribute, differing.measure,
-        warned.drive_id is not null as is_warned
-    from followed
-    inner join differing on followed.kind = differing.kind
-    left join warned
-        on followed.drive_id = warned.drive_id
-        and followed.day_utc = warned.day_utc
-        and differing.attribute = warned.attribute
-        and differing.measure = warned.measure
+        differing_attributes.attribute, differing_attributes.measure,
+        warned_drives.drive_id is not null as is_warned
+    from followed_days
+    inner join differing_attributes on followed_days.kind = differing_attributes.kind
+    left join warned_drives
+        on followed_days.drive_id = warned_drives.drive_id
+        and followed_days.day_utc = warned_drives.day_utc
+        and differing_attributes.attribute = warned_drives.attribute
+        and differing_attributes.measure = warned_drives.measure
 ),
 
-judged as (
+judged_days as (
     select
         *,
         -- of the fleet's last days it is not known yet what follows
@@ -89,7 +89,7 @@ judged as (
         max(case when is_warned then day_utc end) over (
             partition by rule, attribute, measure, drive_id order by day_utc rows between unbounded preceding and 1 preceding
         ) >= cast(day_utc - interval {{ var('health_warning_days') }} day as date) as is_caught
-    from ruled
+    from ruled_days
 ),
 
 totals as (
@@ -103,7 +103,7 @@ totals as (
         count(case when is_onset and is_caught then 1 end) as caught_onset_count,
         count(case when is_onset and last_slow_day is null then 1 end) as first_onset_count,
         count(case when is_onset and last_slow_day is null and is_caught then 1 end) as caught_first_onset_count
-    from judged
+    from judged_days
     group by kind, rule, attribute, measure
 )
 
