@@ -334,6 +334,17 @@ def test_a_fleet_that_has_ended_is_not_late(tmp_path: Path) -> None:
     assert not problems(warehouse, "no hour after", now() + timedelta(days=2))
 
 
+def test_settings_that_nobody_can_follow_are_a_problem(tmp_path: Path) -> None:
+    # a build reads the thresholds alone, and would go on with those it knows
+    warehouse = Warehouse(tmp_path / "warehouse")
+    assert drivetail("ingest", "bundle", live_bundle(tmp_path / "bundle", hour(0)), "-w", warehouse.root).exit_code == 0
+    assert not problems(warehouse, "drivetail.toml")
+    for wrong, said in (("[threshold]\nslow_threshold = 3\n", "threshold: unknown key"), ("[alarms]\nfresh_hours = 'x'\n", "fresh_hours")):
+        warehouse.settings.write_text(wrong)
+        (told,) = problems(warehouse, "drivetail.toml")
+        assert said in told
+
+
 def test_a_delivery_with_many_rejected_rows_is_a_problem(tmp_path: Path) -> None:
     warehouse = Warehouse(tmp_path / "warehouse")
     assert drivetail("ingest", "bundle", live_bundle(tmp_path / "bundle", hour(0), us="-1,200"), "-w", warehouse.root).exit_code == 0

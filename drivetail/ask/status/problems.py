@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -65,6 +64,9 @@ def find_problems(status: Status, raw: duckdb.DuckDBPyConnection, folders: list[
         yield f"{status.warehouse}: {size}; make room (docs/runbooks/no-room.md)"
     if status.failed_build:
         yield f"the last build failed ({to_minute(status.failed_build['at'])}): {status.failed_build['message']}"
+    ended_at, wrong = _ended_at(Warehouse(Path(status.warehouse)))
+    if wrong and wrong not in (status.failed_build or {}).get("message", ""):
+        yield wrong
     if status.other_models:
         yield status.other_models
     if built is None:
@@ -78,7 +80,7 @@ def find_problems(status: Status, raw: duckdb.DuckDBPyConnection, folders: list[
         more = f"; {counted_noun(others, 'more delivery', 'more deliveries')} quarantined after it" if others else ""
         yield f"{held} {to_minute(row['quarantined_at'])}: {in_short(row['reasons'])}; `{row['release']}` or `{row['drop']}`{more}"
     yield from _counting_problems(status, raw)
-    yield from _feed_problems(status, raw, folders, built)
+    yield from _feed_problems(status, raw, folders, built, ended_at or status.at)
     last = (status.window or {}).get("last_hour_utc")
     if last is not None and last > status.at + AHEAD:
         yield (
@@ -129,7 +131,9 @@ def _counting_problems(status: Status, raw: duckdb.DuckDBPyConnection) -> list[s
     return [f"counts do not add up: {sentence}; restore {status.warehouse}/raw from a copy" for sentence in found]
 
 
-def _feed_problems(status: Status, raw: duckdb.DuckDBPyConnection, folders: list[Folder], built: set[int] | None) -> Iterator[str]:
+def _feed_problems(
+    status: Status, raw: duckdb.DuckDBPyConnection, folders: list[Folder], built: set[int] | None, due_until: datetime
+) -> Iterator[str]:
     """Whether newer hours should be here. Only live telemetry can be late: a fleet of another year, loaded today, is not."""
     ingested_at: dict[int, datetime] = dict(raw.execute("select delivery_seq, ingested_at from deliveries").fetchall())
     hours = (
@@ -137,7 +141,7 @@ def _feed_problems(status: Status, raw: duckdb.DuckDBPyConnection, folders: list
     )
     came = [(ingested_at[seq], hour, seq) for seq, hour in hours if hour is not None and seq in ingested_at]
     last, allowed = rhythm((at, hour) for at, hour, _ in came)
-    if last is not None and (age := status.at - last - HOUR) > allowed and not _has_ended(status):
+    if last is not None and (age := status.at - last - HOUR) > allowed and due_until >= status.at:
         yield f"no hour after {to_minute(last)} has landed for {duration(age / HOUR)}; one was due within {duration(allowed / HOUR)}"
     newest = status.publication.get("last_hour_utc")
     recent = [hour for at, hour, seq in came if seq in (built or ()) and status.at - at < timedelta(days=1)]
@@ -147,12 +151,12 @@ def _feed_problems(status: Status, raw: duckdb.DuckDBPyConnection, folders: list
         yield f"{landed}, but {valid}: {_why_not_valid(status)}"
 
 
-def _has_ended(status: Status) -> bool:
-    """Whether the settings say that the fleet's telemetry has ended."""
-    with suppress(SettingsError):
-        end = load_settings(Warehouse(Path(status.warehouse))).schedule.end
-        return end is not None and end <= status.at
-    return False
+def _ended_at(warehouse: Warehouse) -> tuple[datetime | None, str]:
+    """When the fleet's telemetry ended according to the settings, and what is wrong with these, which stops what reads them."""
+    try:
+        return load_settings(warehouse).schedule.end, ""
+    except SettingsError as error:
+        return None, str(error) if warehouse.settings.exists() else ""
 
 
 def rhythm(came: Iterable[tuple[datetime, datetime]]) -> tuple[datetime | None, timedelta]:
