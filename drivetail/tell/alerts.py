@@ -225,8 +225,17 @@ class Alert:
         if self.subject_type == "drive":
             return named_drive({**vars(self), "drive_id": self.subject_id})
         if self.subject_type == "raid_group":
-            return f"RAID group {self.group}{' (guessed: all drives of its host)' if self.is_group_guessed else ''}"
+            host = f" of host {self.host}" if self.called != self.raid_group_name else ""
+            return f"RAID group {self.group}{host}{' (guessed: all drives of its host)' if self.is_group_guessed else ''}"
         return f"{self.subject_type} {self.subject_id}"
+
+    @property
+    def called(self) -> str:
+        """Its subject in short, a RAID group with the one host that it is on: `raid6a md0`, `array7 g3`, `enclosure web2/e1`."""
+        if self.subject_type != "raid_group":
+            return self.subject_id
+        name = str(self.raid_group_name)
+        return f"{self.host} {name}" if self.host and self.host not in name.split() else name
 
     @property
     def group(self) -> str | None:
@@ -457,7 +466,6 @@ def headline(alerts: Sequence[Alert]) -> str:
     """The first of some alerts as a lock screen shows it, and how many more: `raid6b sdf 5.1x and 2 more`."""
     alert = alerts[0]
     where = alert.subject_type == "drive" and (alert.device or alert.slot) and place(vars(alert) | {"left_at": None})
-    called = alert.raid_group_name if alert.subject_type == "raid_group" else alert.subject_id
     how = {
         "acute": f"{alert.median_slowdown or 0:.1f}x",
         "together": f"{counted_noun(alert.drive_count, 'drive')} slow",
@@ -467,7 +475,7 @@ def headline(alerts: Sequence[Alert]) -> str:
     }[alert.reason]
     risen = f", {alert.verdict}" if alert.verdict else ""
     more = f" and {len(alerts) - 1} more" if len(alerts) > 1 else ""
-    return in_sight(f"{where or called} {how}{risen}{more}")
+    return in_sight(f"{where or alert.called} {how}{risen}{more}")
 
 
 def render_alerts(alerts: Sequence[Alert], *, with_all: bool = False) -> str:
@@ -476,7 +484,7 @@ def render_alerts(alerts: Sequence[Alert], *, with_all: bool = False) -> str:
     for number, alert in enumerate(alerts, 1):
         walk = alert.subject_type == "drive" and {"host": alert.host, "device": alert.device, "slot": alert.slot}
         where = place(walk) if walk else ""
-        called = alert.raid_group_name if alert.subject_type == "raid_group" else alert.subject
+        called = alert.called if alert.subject_type == "raid_group" else alert.subject
         times = f"{alert.episode_count} times" if alert.episode_count > 1 else None
         row = {**asdict(alert), "number": number, "where": where or called, "shown": _shown(alert), "again": times}
         row["serial"] = alert.subject_id if alert.subject_type == "drive" else None

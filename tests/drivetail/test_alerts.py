@@ -154,6 +154,17 @@ def test_an_alert_of_a_raid_group_names_host_array_and_how_slow_it_is(settled: W
     assert headline([alert]) == "raid6a md0 3.1x its usual"
 
 
+def test_an_alert_of_a_group_whose_name_has_no_host_says_which(settled: Warehouse) -> None:
+    add_alert(settled, "g1", subject_type="raid_group", reason="whole_group", raid_group_id="g1", alert_id="g1", median_slowdown=3.1)
+    with duckdb.connect(str(settled.published)) as connection:
+        connection.execute("update marts.dim_raid_groups set host = 'web7' where raid_group_id = 'g1'")
+    (alert,) = [one for one in open_alerts(settled) if one.reason == "whole_group"]
+    assert sentence(alert).startswith("RAID group g1 of host web7: slow as a whole")
+    assert headline([alert]) == "web7 g1 3.1x its usual"
+    (line,) = [line for line in drivetail("alerts", "-w", settled.root).stdout.splitlines() if "whole group" in line]
+    assert "  web7 g1  " in line
+
+
 def test_an_alert_of_a_group_that_is_only_a_host_says_so(settled: Warehouse) -> None:
     add_alert(settled, "g1", subject_type="raid_group", reason="whole_group", raid_group_id="g1", alert_id="g1")
     with duckdb.connect(str(settled.published)) as connection:

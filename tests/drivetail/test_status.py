@@ -15,6 +15,7 @@ import pytest
 
 from drivetail.ask.status import Status, collect_status, render_status
 from drivetail.ask.status.listings import silence
+from drivetail.ask.status.problems import rhythm
 from engine.build import BuildSummary, build
 from engine.build import built as is_built
 from engine.errors import FailedModel, ModelError
@@ -305,6 +306,43 @@ def test_live_telemetry_that_stays_away_is_a_problem(tmp_path: Path) -> None:
 
     assert away(2) == []
     assert away(4) == [f"no hour after {last:%Y-%m-%d %H:%M} has landed for 4 h; one was due within 3 h"]
+
+
+def test_a_feed_is_late_by_its_own_rhythm() -> None:
+    def of_hours(*landed: tuple[float, float]) -> tuple[datetime | None, float]:
+        """From when each landed and its last hour, both in hours."""
+        last, allowed = rhythm((hour(0) + timedelta(hours=at), hour(0) + timedelta(hours=last)) for at, last in landed)
+        return last, allowed / timedelta(hours=1)
+
+    # a day is two hours late at most, however many senders it has; a delivery of each week, and one that is 30 h old, has its own time
+    assert of_hours(*((24 * day + part / 60, 24 * day - 3) for day in range(5) for part in range(5))) == (hour(93), 24 + 2 + 2)
+    assert of_hours(*((168 * week, 168 * week - 3) for week in range(4))) == (hour(501), 168 + 2 + 2)
+    assert of_hours(*((24 * day, 24 * day - 31) for day in range(4))) == (hour(41), 24 + 30 + 2)
+    # one pull of a study, or history that is loaded day by day in an afternoon, is no feed
+    assert of_hours((0, -5))[0] is None
+    assert of_hours(*((day / 10, 24 * day - 9000) for day in range(9)))[0] is None
+
+
+def test_a_fleet_that_has_ended_is_not_late(tmp_path: Path) -> None:
+    warehouse = Warehouse(tmp_path / "warehouse")
+    last = now().replace(minute=0, second=0, microsecond=0) - timedelta(hours=2)
+    for number in (1, 0):
+        bundle = live_bundle(tmp_path / f"bundle{number}", last - timedelta(hours=number))
+        assert drivetail("ingest", "bundle", bundle, "-w", warehouse.root).exit_code == 0
+    assert problems(warehouse, "no hour after", now() + timedelta(days=2))
+    warehouse.settings.write_text(f"[schedule]\nend = {last.isoformat()}Z\n")
+    assert not problems(warehouse, "no hour after", now() + timedelta(days=2))
+
+
+def test_settings_that_nobody_can_follow_are_a_problem(tmp_path: Path) -> None:
+    # a build reads the thresholds alone, and would go on with those it knows
+    warehouse = Warehouse(tmp_path / "warehouse")
+    assert drivetail("ingest", "bundle", live_bundle(tmp_path / "bundle", hour(0)), "-w", warehouse.root).exit_code == 0
+    assert not problems(warehouse, "drivetail.toml")
+    for wrong, said in (("[threshold]\nslow_threshold = 3\n", "threshold: unknown key"), ("[alarms]\nfresh_hours = 'x'\n", "fresh_hours")):
+        warehouse.settings.write_text(wrong)
+        (told,) = problems(warehouse, "drivetail.toml")
+        assert said in told
 
 
 def test_a_delivery_with_many_rejected_rows_is_a_problem(tmp_path: Path) -> None:

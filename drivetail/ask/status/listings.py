@@ -235,7 +235,7 @@ LISTINGS = {
                 "first hour": "begun_at",
                 "last hour": "ended_at",
             },
-            above="(their array works, or none of their hours reaches the floor of concern: docs/alerts.md)",
+            above="(their array works, maintenance is planned, or none of their hours reaches the floor of concern: docs/alerts.md)",
         ),
         "paths": Listing(
             "Drives of several paths, added up",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +14,10 @@ from drivetail.ask.status.collect_quarantine import in_short
 from drivetail.ask.status.collect_raw import UNBUILT_AFTER
 from drivetail.ask.status.content import HOUR, Status
 from drivetail.ask.status.listings import silence
+from drivetail.service import SettingsError
+from drivetail.service.settings import load_settings
 from engine.read import fetch
+from engine.warehouse import Warehouse
 from ingest.contract.values import COUNTED_KINDS
 from ingest.raw.store import Folder, lost_sentence
 from report.words import counted_noun, duration, human, to_minute
@@ -26,11 +29,12 @@ UNREADABLE_FOR = timedelta(days=7)
 """An unreadable file is a problem until its like lands readable, and for this long: raw never forgets it, a monitor must."""
 
 LIVE_WITHIN = timedelta(hours=24)
-"""A delivery that came this soon after its last hour is live telemetry; anything older is history being loaded, whose age says nothing."""
+"""A delivery that came this soon after its last hour is live telemetry. An older one is, too, where hours go on as the clock does; else
+history is being loaded, whose age says nothing."""
 
-STALE_LEAST, STALE_MOST = timedelta(hours=3), timedelta(hours=26)
-"""How long a live feed may bring no newer hour: twice the usual time between its deliveries, within these bounds (one late
-upload; a daily delivery with two hours for its way)."""
+STALE_LEAST, ON_ITS_WAY = timedelta(hours=3), timedelta(hours=2)
+"""How long a live feed may bring no newer hour at least, and how much later than usual a delivery may be: as long again, but no longer
+than the second."""
 
 VALID_WITHIN = timedelta(hours=2)
 """How far the last valid RAID-hour may be behind the hours that are built."""
@@ -60,6 +64,9 @@ def find_problems(status: Status, raw: duckdb.DuckDBPyConnection, folders: list[
         yield f"{status.warehouse}: {size}; make room (docs/runbooks/no-room.md)"
     if status.failed_build:
         yield f"the last build failed ({to_minute(status.failed_build['at'])}): {status.failed_build['message']}"
+    ended_at, wrong = _ended_at(Warehouse(Path(status.warehouse)))
+    if wrong and wrong not in (status.failed_build or {}).get("message", ""):
+        yield wrong
     if status.other_models:
         yield status.other_models
     if built is None:
@@ -73,7 +80,7 @@ def find_problems(status: Status, raw: duckdb.DuckDBPyConnection, folders: list[
         more = f"; {counted_noun(others, 'more delivery', 'more deliveries')} quarantined after it" if others else ""
         yield f"{held} {to_minute(row['quarantined_at'])}: {in_short(row['reasons'])}; `{row['release']}` or `{row['drop']}`{more}"
     yield from _counting_problems(status, raw)
-    yield from _feed_problems(status, raw, folders, built)
+    yield from _feed_problems(status, raw, folders, built, ended_at or status.at)
     last = (status.window or {}).get("last_hour_utc")
     if last is not None and last > status.at + AHEAD:
         yield (
@@ -124,29 +131,53 @@ def _counting_problems(status: Status, raw: duckdb.DuckDBPyConnection) -> list[s
     return [f"counts do not add up: {sentence}; restore {status.warehouse}/raw from a copy" for sentence in found]
 
 
-def _feed_problems(status: Status, raw: duckdb.DuckDBPyConnection, folders: list[Folder], built: set[int] | None) -> Iterator[str]:
+def _feed_problems(
+    status: Status, raw: duckdb.DuckDBPyConnection, folders: list[Folder], built: set[int] | None, due_until: datetime
+) -> Iterator[str]:
     """Whether newer hours should be here. Only live telemetry can be late: a fleet of another year, loaded today, is not."""
     ingested_at: dict[int, datetime] = dict(raw.execute("select delivery_seq, ingested_at from deliveries").fetchall())
     hours = (
         pair for each in folders for pair in (each.packed("delivery_seq", "last_hour") if each.level else [(each.seq, each.last_hour)])
     )
     came = [(ingested_at[seq], hour, seq) for seq, hour in hours if hour is not None and seq in ingested_at]
-    live = [(at, hour) for at, hour, _ in came if -2 * HOUR <= at - hour - HOUR <= LIVE_WITHIN]
-    if live:
-        times = sorted(at for at, _ in live)[-25:]
-        gaps = [(later - earlier).total_seconds() for earlier, later in pairwise(times)]
-        usual = timedelta(seconds=statistics.median(gaps)) if gaps else STALE_MOST
-        allowed = min(max(2 * usual, STALE_LEAST), STALE_MOST)
-        last = max(hour for _, hour in live)
-        age = status.at - last - HOUR
-        if age > allowed:
-            yield f"no hour after {to_minute(last)} has landed for {duration(age / HOUR)}; one was due within {duration(allowed / HOUR)}"
+    last, allowed = rhythm((at, hour) for at, hour, _ in came)
+    if last is not None and (age := status.at - last - HOUR) > allowed and due_until >= status.at:
+        yield f"no hour after {to_minute(last)} has landed for {duration(age / HOUR)}; one was due within {duration(allowed / HOUR)}"
     newest = status.publication.get("last_hour_utc")
     recent = [hour for at, hour, seq in came if seq in (built or ()) and status.at - at < timedelta(days=1)]
     if recent and (newest is None or max(recent) - newest > VALID_WITHIN):
         valid = f"the last valid RAID-hour is {to_minute(newest)}" if newest else "no RAID-hour is valid"
         landed = f"hours up to {to_minute(max(recent))} landed within the last day and are built"
         yield f"{landed}, but {valid}: {_why_not_valid(status)}"
+
+
+def _ended_at(warehouse: Warehouse) -> tuple[datetime | None, str]:
+    """When the fleet's telemetry ended according to the settings, and what is wrong with these, which stops what reads them."""
+    try:
+        return load_settings(warehouse).schedule.end, ""
+    except SettingsError as error:
+        return None, str(error) if warehouse.settings.exists() else ""
+
+
+def rhythm(came: Iterable[tuple[datetime, datetime]]) -> tuple[datetime | None, timedelta]:
+    """The last hour of live telemetry, and how old it may get: from when deliveries landed, and the last hour of each. A single one has
+    no rhythm, and of many only those count that brought a newer hour.
+    """
+    newer: list[tuple[datetime, datetime]] = []
+    live = []
+    for at, hour in sorted(came):
+        if at - hour < -HOUR or (newer and hour <= newer[-1][1]):
+            continue
+        gap, went_on = (at - newer[-1][0], hour - newer[-1][1]) if newer else (timedelta(), timedelta.max)
+        if at - hour - HOUR <= LIVE_WITHIN or abs(went_on - gap) <= gap / 2:
+            live.append((at, hour))
+        newer.append((at, hour))
+    if len(live) < 2:
+        return None, STALE_LEAST
+    recent = live[-25:]
+    usual = timedelta(seconds=statistics.median((later - earlier).total_seconds() for (earlier, _), (later, _) in pairwise(recent)))
+    lag = timedelta(seconds=statistics.median((at - hour - HOUR).total_seconds() for at, hour in recent))
+    return live[-1][1], max(STALE_LEAST, usual + lag + min(usual, ON_ITS_WAY))
 
 
 def _why_not_valid(status: Status) -> str:

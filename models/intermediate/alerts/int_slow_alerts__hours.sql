@@ -1,7 +1,7 @@
 {{ config(meta={'made': 'each_build'}) }}
 {%- set work_share = 0.5 %}{#- share of an hour: work that fills more of it fills most -#}
 {%- set work_hours = 48 %}{#- from its beginning, in which work holds alerts back -#}
--- Slow hours of drives, and of RAID groups that are slow as a whole against their own past; held back while the array works.
+-- Slow hours of drives, and of RAID groups that are slow as a whole against their own past; held back while the array works or maintenance is planned.
 -- Grain: subject_type, subject_id, hour_utc.
 with kinds as (
     select 'drive' as subject_type, drive_id as subject_id, peer_kind
@@ -57,7 +57,8 @@ slow_drive_hours as (
         raid_group_id, hour_utc, latency_us, median_latency_us, slowdown, slow_at,
         coalesce(rate_imbalance >= {{ var('imbalanced') }} or size_imbalance >= {{ var('imbalanced') }}, false) as is_imbalanced,
         rate_imbalance
-    from {{ ref('int_drive_hours__judged') }}
+    from {{ ref('int_drive_hours__evidence') }}
+    where drive_id not in (select drive_id from {{ ref('int_drives') }} where is_logical)
 ),
 
 recent_hours as (
@@ -107,14 +108,6 @@ slow_group_hours as (
     from group_hours
     where group_hours.median_latency_us / group_hours.usual_median_latency_us >= {{ var('group_slowdown') }}
         and group_hours.hour_utc > group_hours.last_hour_utc - interval {{ var('alert_group_days') }} day
-        and not exists (
-            select 1
-            from {{ ref('int_drive_events__identified') }} as events
-            inner join {{ ref('int_drives') }} as drives on events.drive_id = drives.drive_id
-            where drives.current_raid_group_id = group_hours.raid_group_id
-                and events.event_type = 'maintenance'
-                and {{ is_during('events', 'group_hours.hour_utc') }}
-        )
 ),
 
 all_slow_hours as (
@@ -183,13 +176,38 @@ held_work as (
         on worked_hours.subject_id = other_drives.subject_id and worked_hours.hour_utc = other_drives.hour_utc and worked_hours.event_type = other_drives.event_type
 ),
 
+-- of a drive, and of the RAID group that it is in
+maintenance as (
+    select
+        subjects.subject_type,
+        case subjects.subject_type when 'drive' then events.drive_id else drives.current_raid_group_id end as subject_id,
+        events.occurred_at, events.ended_at
+    from {{ ref('int_drive_events__identified') }} as events
+    cross join (values ('drive'), ('raid_group')) as subjects (subject_type)
+    left join {{ ref('int_drives') }} as drives on events.drive_id = drives.drive_id
+    where events.event_type = 'maintenance'
+),
+
 held_hours as (
     select
         subject_type, subject_id, hour_utc,
         max(case when despite_work is null then held_back_by end) as held_back_by,
         min(case when despite_work is null then work_begun_at end) as work_begun_at,
         min(despite_work) as despite_work
-    from held_work
+    from (
+        select * from held_work
+        union all
+        select
+            hours.subject_type, hours.subject_id, hours.hour_utc,
+            maintenance.occurred_at as work_begun_at,
+            cast(null as string) as despite_work,
+            'planned maintenance' as held_back_by
+        from all_slow_hours as hours
+        inner join maintenance
+            on hours.subject_type = maintenance.subject_type
+            and hours.subject_id = maintenance.subject_id
+            and {{ is_during('maintenance', 'hours.hour_utc') }}
+    ) as reasons
     group by subject_type, subject_id, hour_utc
 )
 

@@ -59,7 +59,7 @@ jobs as (
     group by drive_id, boundary_utc
 ),
 
--- slow hours in which its array worked, but for those in which it was slower than others at that work; which array that is, inventory says as of now
+-- slow hours in which maintenance was planned or its array worked, but for those in which it was slower than others at that work; which array that is, inventory says as of now
 weeks_of_work as (
     select hours.subject_id as drive_id, boundaries.boundary_utc, count(*) as work_hours
     from {{ ref('int_slow_alerts__hours') }} as hours

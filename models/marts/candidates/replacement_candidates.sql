@@ -99,7 +99,8 @@ worded_drives as (
         end
         || case
             when is_at_work and not is_quiet
-                then ' Its array worked in ' || cast(work_hours_28d as string) || ' of ' || {{ counted_noun('slow_hours_28d', 'slow hour') }} || ', which slows drives down.'
+                then ' In ' || cast(work_hours_28d as string) || ' of ' || {{ counted_noun('slow_hours_28d', 'slow hour') }}
+                    || ' its array worked or maintenance was planned, which slows drives down.'
             else ''
         end
         || case when load_ratio is not null and not is_quiet then ' Its load was ' || {{ load_text('load_ratio') }} || ' times that of its peers.' else '' end
@@ -122,7 +123,7 @@ worded_drives as (
                     || '.'
             when has_unlike_peers
                 then ' Not yet: its RAID group is a guess, all drives of its host, and most of them do not share its load: say with `drivetail map` which are one array.'
-            when is_at_work then ' Not yet: most of its slow hours must be without such work.'
+            when is_at_work then ' Not yet: most of its slow hours must be without that.'
             when is_overloaded then ' Not yet: that is work of its own. Move its load first; `drivetail confirm` tells whether it is slow by itself.'
             when not is_recent then ' Not yet: it must be slow in the last {{ var("replace_evidence_recent_days") }} days (last on '
                 || cast(cast(last_slow_hour_utc as date) as string) || ').'

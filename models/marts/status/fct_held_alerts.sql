@@ -1,5 +1,5 @@
 {{ config(meta={'made': 'each_build'}) }}
--- Slow hours that raise no alert: those that work on the array holds back, and alerts below the floor of concern.
+-- Slow hours that raise no alert: those that work on the array or maintenance holds back, and alerts below the floor of concern.
 -- Grain: subject_type, subject_id, reason, held_back_by, begun_at.
 with held_hours as (
     select
