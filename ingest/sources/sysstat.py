@@ -30,6 +30,7 @@ from ingest.reading.devices import (
     is_no_drive,
     is_path,
     is_whole_drive,
+    kernel_name,
     known_by_device,
     without_whole_disk,
 )
@@ -413,7 +414,7 @@ def _reject(found: Found, reason: str, column: str, value: str | None) -> None:
 
 def _drive(device: str, found: Found) -> str | None:
     """The drive that a tool calls so; null for another device, and for a name that cannot be one, which is turned away."""
-    name = device.removeprefix("/dev/")
+    name = kernel_name(device)
     if is_whole_drive(name) or is_hidden_path(name):
         found.names.add(name)
         return name

@@ -195,6 +195,8 @@ def test_a_shutdown_is_no_fault_of_a_drive(warehouse: Warehouse) -> None:
         ("critical medium error, dev sdb, sector 123 op 0x0:(READ)", "sdb", "media_error"),
         ("sd 2:0:0:0: [sdb] tag#1 Sense Key : Medium Error [current]", "sdb", "media_error"),
         ("blk_update_request: I/O error, dev sdb, sector 0", "sdb", "other"),
+        ("end_request: critical medium error, dev cciss/c0d1, sector 9", "cciss/c0d1", "media_error"),
+        ("md: unbind<cciss!c0d1p2>", "cciss/c0d1", "unplug"),
         ("blk_update_request: timeout error, dev sdb, sector 0 op 0x0:(READ)", "sdb", "other"),
         ("recoverable transport error, dev nvme1n1, sector 0", "nvme1n1", "other"),
         ("sd 0:0:1:0: [sdb] tag#3 Sense Key : Hardware Error [current]", "sdb", "other"),

@@ -22,9 +22,9 @@ from ingest.contract.errors import IngestError, UnreadableFile
 from ingest.contract.findings import count_of
 from ingest.reading.batches import REJECTION, Batch
 from ingest.reading.clocks import Clock, zone_of
-from ingest.reading.devices import alias_of, drive_of, is_no_drive, is_whole_drive
+from ingest.reading.devices import alias_of, is_no_drive, is_whole_drive
 from ingest.reading.files import FileResult, SourceFile, named
-from ingest.reading.hosts import COLLECTED_FOLDER
+from ingest.reading.hosts import COLLECTED_FOLDER, drive_device
 from ingest.reading.parse import completed
 from ingest.reading.readers import SHOWN_VALUE_CHARS, text_blocks
 from ingest.reading.text import utf8
@@ -174,9 +174,9 @@ class _Devices:
     def device(self, host: str, groups: dict[str, str], at: datetime) -> str | None:
         if "before" in groups:
             device, named_at = self.named.get(host, (None, at))
-            return drive_of(device) if device and timedelta() <= at - named_at <= NEAR else None
+            return drive_device(device) if device and timedelta() <= at - named_at <= NEAR else None
         if "device" in groups:
-            return drive_of(groups["device"])
+            return drive_device(groups["device"])
         if "controller" in groups:
             return f"{groups['controller']}n1"
         port = groups.get("link") or groups.get("port")
