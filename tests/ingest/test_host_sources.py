@@ -980,6 +980,16 @@ def test_a_mapping_names_drives_and_puts_them_into_groups(warehouse: Warehouse) 
     assert warehouse.rows("drives", "raid_group_id", drive_id="S3") == [("pool-0",)]
 
 
+def test_a_mapping_of_people_has_blanks_and_words_for_no_serial_number(warehouse: Warehouse) -> None:
+    text = "host, device, drive_id, raid_group_id\nweb1, sda, S1 , pool-a\nweb1,sdb,N/A,pool-a\nweb1,sdc,N/A,pool-a\nweb1, sdd, ,pool-a\n"
+    warehouse.land("mapping", {"map.csv": text})
+    assert warehouse.rows("drive_aliases", "alias drive_id") == [("web1/sda", "S1")]
+    assert warehouse.rows("drives", "drive_id raid_group_id host") == [("S1", "pool-a", "web1"), ("web1/sdd", "pool-a", "web1")]
+    assert warehouse.rejected("row column value") == [(2, "drive_id", "N/A"), (3, "drive_id", "N/A")]
+    (file,) = warehouse.land("mapping", {"map.csv": text.replace(",", ";")}).files
+    assert "its columns are separated by ';'; expected a comma" in (file.note or "")
+
+
 def test_a_mapping_without_a_group_lands_too(warehouse: Warehouse) -> None:
     text = "host,device,drive_id,role,enclosure,model,site,slot\nweb1,sda,S1,data,shelf-3,MODELX,fra1,\n,,S2,,shelf-3,,,\n"
     text += "web1,/dev/sdd1,,,,,,7\nweb1,nvme0n1p2,S3,,,,,\nweb2,,S4,,,,,\n,,S5,,,,,\n"
