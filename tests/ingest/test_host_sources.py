@@ -663,11 +663,36 @@ def test_a_document_that_is_cut_off_or_says_too_little_is_unreadable(warehouse: 
         ("cut", "not JSON (Unterminated st"), ("list", "not a document of smartct"), ("when", "local_time.time_t is miss"),
     ]  # fmt: skip
     # a billion hours are no age; text is read as a count; sectors that the drive has replaced are no media error
-    assert warehouse.rows("drives", "drive_id deployed_on capacity_bytes kind") == [("web1/sdq", None, 512, "ssd")]
+    assert warehouse.rows("drives", "drive_id deployed_on capacity_bytes kind") == [("web1/sdq", None, 512, None)]
     assert warehouse.rows("drive_events", "drive_id event_type detail is_alias") == [
         ("web1/sdq", "media_error", "smartctl: 3 counted so far", True),
     ]  # fmt: skip
     assert counts(summary) == (3, 3, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "said", "kind"),
+    [
+        ("ATA", {"rotation_rate": 5400}, "disk"),
+        ("ATA", {"rotation_rate": 0}, "ssd"),
+        ("ATA", {"trim": {"supported": False}}, None),  # a disk of before 2008
+        ("ATA", {"trim": {"supported": True}}, "ssd"),
+        ("SCSI", {}, None),
+        ("NVMe", {}, "ssd"),
+    ],
+)
+def test_only_a_drive_that_says_so_does_not_rotate(protocol: str, said: dict[str, Any], kind: str | None, warehouse: Warehouse) -> None:
+    warehouse.land("smartctl", {"web1/a.json": document("S1", device={"protocol": protocol}, **said)})
+    assert warehouse.rows("drives", "kind") == [(kind,)]
+
+
+def test_what_was_not_printed_is_not_said_to_be_missing(warehouse: Warehouse) -> None:
+    plain = {"blockdevices": [{"name": "sda", "type": "disk"}, {"name": "sdb", "type": "disk", "serial": None}], "TS": TS}
+    warehouse.land("lsblk", {"web1/lsblk.json": plain})
+    reasons = {row: str(reason)[:28] for row, reason in warehouse.rejected("row reason")}
+    assert reasons == {1: "the list has no column SERIA", 2: "the drive has no serial numb"}
+    (file,) = warehouse.land("smartctl", {"web1/all.json": json.dumps(document("S1")) + "\n" + json.dumps(document("S2"))}).files
+    assert file.status == "unreadable" and "write each into a file of its own" in (file.note or "")
 
 
 def test_a_placeholder_is_no_serial_number_for_lsblk(warehouse: Warehouse) -> None:
