@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -59,9 +59,14 @@ def guard(step: Callable[[], T]) -> T:
         raise UnreadableFile(f"cannot be read: {one_line(error)}") from error
 
 
-def read_table(path: Path, layout: Layout, notes: list[str], convert: Callable[[RawChunk], T]) -> Iterator[T]:
-    """The rows of a file chunk by chunk, each converted. Raises: UnreadableFile, also for what breaks `convert`."""
+def read_table(path: Path, layout: Layout, notes: list[str], convert: Callable[[RawChunk], T], *, is_by_hand: bool = False) -> Iterator[T]:
+    """The rows of a file chunk by chunk, each converted. Raises: UnreadableFile, also for what breaks `convert`.
+
+    is_by_hand: people put blanks around what they write.
+    """
     chunks = read_chunks(path, layout, notes)
+    if is_by_hand:
+        chunks = (replace(chunk, frame=chunk.frame.with_columns(pl.col(pl.String).str.strip_chars())) for chunk in chunks)
     end = object()
     while (chunk := guard(lambda: next(chunks, end))) is not end:
         yield guard(partial(convert, chunk))  # type: ignore[arg-type]

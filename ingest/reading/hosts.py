@@ -76,6 +76,8 @@ def read_json(file: SourceFile, tool: str) -> Any:
     try:
         return json.loads(read_text(file), parse_int=whole)
     except (json.JSONDecodeError, RecursionError) as error:
+        if getattr(error, "msg", "") == "Extra data":
+            raise UnreadableFile(f"{one_line(error)}: more follows the first JSON document; write each into a file of its own") from error
         raise UnreadableFile(f"not JSON ({one_line(error)}); was {tool} called with --json?") from error
 
 

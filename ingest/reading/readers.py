@@ -163,6 +163,9 @@ def _require(found: set[str], layout: Layout, header: list[str]) -> None:
     others = [name for name in header if name not in layout.columns]
     alike = [(other, name) for name in nearest for other in get_close_matches(name, others, 1)]
     rename = f"; rename {alike[0][0][:60]} to {alike[0][1]}?" if alike else ""
+    other_mark = next((mark for mark in ";\t|" if len(header) == 1 and mark in header[0]), None)
+    if other_mark is not None:
+        raise UnreadableFile(f"its columns are separated by {other_mark!r}; expected a comma; found {shown}")
     raise UnreadableFile(f"required column {nearest[0]}{alternative} is missing; found {shown}{rename}")
 
 

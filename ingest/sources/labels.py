@@ -31,7 +31,7 @@ def land(files: list[SourceFile], landing: Landing) -> None:
 
 
 def _batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
-    return read_table(file.path, _LAYOUT, result.notes, _labels)
+    return read_table(file.path, _LAYOUT, result.notes, _labels, is_by_hand=True)
 
 
 def _labels(chunk: RawChunk) -> Batch:

@@ -18,6 +18,7 @@ import polars as pl
 from ingest.contract.fleet import CONTRACT, TEXT, TIME, Layout
 from ingest.contract.values import DRIVE_KINDS, ROLES
 from ingest.reading.batches import Batch, read_table
+from ingest.reading.devices import is_placeholder
 from ingest.reading.files import FileResult, SourceFile, named
 from ingest.reading.hosts import drive_device
 from ingest.reading.parse import Check, convert, period_check, split, type_checks
@@ -40,7 +41,7 @@ def land(files: list[SourceFile], landing: Landing) -> None:
 
 
 def _batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
-    for batches in read_table(file.path, _LAYOUT, result.notes, partial(_records, result.ingested_at)):
+    for batches in read_table(file.path, _LAYOUT, result.notes, partial(_records, result.ingested_at), is_by_hand=True):
         yield from batches
 
 
@@ -71,11 +72,19 @@ def _describes() -> pl.Expr:
     return pl.any_horizontal(pl.col(name).is_not_null() for name in _SAID) | (pl.col("host").is_not_null() & pl.col("device").is_null())
 
 
+def _is_placeholder(name: str) -> pl.Expr:
+    return pl.col(name).map_elements(is_placeholder, pl.Boolean)
+
+
 def _checks(unreadable: dict[str, str]) -> list[Check]:
     has_device = pl.col("host").is_not_null() & pl.col("device").is_not_null()
     names_drive = pl.col("drive_id").is_not_null()
     return [
         *type_checks(unreadable),
+        *(
+            Check(name, "a placeholder, no serial number: it would make one drive of all that have it", _is_placeholder(name))
+            for name in ("drive_id", "alias_serial")
+        ),
         Check("drive_id", "neither drive_id nor host and device is given", ~names_drive & ~has_device),
         Check(
             "raid_group_id",

@@ -220,11 +220,12 @@ def _inventory(document: dict[str, Any], at: datetime, host: str) -> dict[str, A
     protocol = _at(document, "device", "protocol")
     hours = count_in(_at(document, "power_on_time", "hours"))
     is_disk = bool(rotation)
+    # an old ATA disk says nothing of its rate, nor an SSD as old; a SCSI drive may not
+    is_ssd = rotation == 0 or protocol == "NVMe" or _at(document, "trim", "supported") is True
     return {
         "raid_group_id": host,
         "is_group_guessed": True,
-        # SCSI leaves the rate out where it is unknown; ATA and NVMe only where nothing turns
-        "kind": "disk" if is_disk else None if protocol == "SCSI" and rotation is None else "ssd",
+        "kind": "disk" if is_disk else "ssd" if is_ssd else None,
         "vendor": text_in(document.get("scsi_vendor")) or text_in(document.get("vendor")),
         "model": text_in(document.get("model_name")) or text_in(document.get("scsi_model_name")),
         "firmware": text_in(document.get("firmware_version"))

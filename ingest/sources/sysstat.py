@@ -30,6 +30,7 @@ from ingest.reading.devices import (
     is_no_drive,
     is_path,
     is_whole_drive,
+    kernel_name,
     known_by_device,
     without_whole_disk,
 )
@@ -385,6 +386,8 @@ def read_intervals(path: Path, zone: tzinfo | None, order: str | None = None, ru
             found = _read_sadf(content, zone)
         elif _IOSTAT_TEXT.search(content):
             raise UnreadableFile("this is iostat's own text; run it with -o JSON: S_TIME_FORMAT=ISO iostat -xt -o JSON 60")
+        elif _SADF_OTHERWISE.search(content):
+            raise UnreadableFile("this is what sadf prints with -p, which is its default, or -x; use sadf -j FILE -- -d")
         else:
             found = _read_sar(content, zone, order or _unambiguous_order(content))
     except (OSError, EOFError, MemoryError, RecursionError, ValueError) as error:
@@ -400,6 +403,8 @@ def _only(found: Found) -> str:
     return f": left out {some_of(found.left_out)}; print the kernel's names of whole drives, without -j and -N" if found.left_out else ""
 
 
+# a line for each figure of a drive, or XML
+_SADF_OTHERWISE = re.compile(r"\A<\?xml |^[^\t\n]+\t-?\d+\t[^\t\n]+\t\S+\t[\w%/-]+\t[\d.,]+$", re.MULTILINE)
 _IOSTAT_TEXT = re.compile(r"^(avg-cpu:|Device:?\s+(tps|r/s|rrqm/s)\s)", re.MULTILINE)
 _NUMBERED = re.compile(r"dev(\d{1,4})-(\d{1,7})")
 # major numbers of device mapper, which differ by kernel
@@ -413,7 +418,7 @@ def _reject(found: Found, reason: str, column: str, value: str | None) -> None:
 
 def _drive(device: str, found: Found) -> str | None:
     """The drive that a tool calls so; null for another device, and for a name that cannot be one, which is turned away."""
-    name = device.removeprefix("/dev/")
+    name = kernel_name(device)
     if is_whole_drive(name) or is_hidden_path(name):
         found.names.add(name)
         return name

@@ -55,7 +55,7 @@ def land(files: list[SourceFile], landing: Landing) -> None:
 def _batches(tickets: list[pl.DataFrame], file: SourceFile, result: FileResult) -> Iterator[Batch]:
     """The events of a file; its tickets are added to `tickets` once all of it was read."""
     read = []
-    for frame, events in read_table(file.path, _LAYOUT, result.notes, _records):
+    for frame, events in read_table(file.path, _LAYOUT, result.notes, _records, is_by_hand=True):
         yield events
         frame = frame.join(events.rows.select("row_no", "occurred_at"), on="row_no", suffix="_utc")
         read.append(frame.with_columns(pl.lit(result.file_no, pl.Int64()).alias("file_no")))

@@ -349,3 +349,19 @@ def test_a_delivery_with_many_rejected_rows_is_a_problem(tmp_path: Path) -> None
     warehouse = Warehouse(tmp_path / "warehouse")
     assert drivetail("ingest", "bundle", live_bundle(tmp_path / "bundle", hour(0), us="-1,200"), "-w", warehouse.root).exit_code == 0
     assert "delivery 1: 3 of 3 rows were rejected, more than 1%" in collect_status(warehouse).problems
+
+
+def test_a_host_with_a_short_name_and_a_long_one_is_listed(tmp_path: Path) -> None:
+    warehouse = Warehouse(tmp_path / "warehouse")
+    for host in ("web1.lab.example", "WEB2", "web2", "web3.a.example", "web3.b.example", "10.0.0.1", "10.0.0.2"):
+        (folder := tmp_path / "in" / host).mkdir(parents=True)
+        looks = [f"TS {1767607200 + 1800 * n}\n8 0 sda {n} 0 8 {n} 0 0 0 0 0 {n} {n}\n" for n in range(3)]
+        (folder / "diskstats").write_text("".join(looks))
+    (tmp_path / "map.csv").write_text("host,device,drive_id,raid_group_id\nweb1,sda,S1,g1\n")
+    assert drivetail("ingest", "diskstats", tmp_path / "in", "-w", warehouse.root).exit_code == 0
+    assert drivetail("map", tmp_path / "map.csv", "-w", warehouse.root).exit_code == 0
+    build(warehouse)
+    inventory = collect_status(warehouse).inventory
+    assert inventory is not None
+    found = [(row["host"], row["other_host"]) for row in inventory["hosts_of_two_names"]["rows"]]
+    assert found == [("WEB2", "web2"), ("web1", "web1.lab.example")]

@@ -663,11 +663,36 @@ def test_a_document_that_is_cut_off_or_says_too_little_is_unreadable(warehouse: 
         ("cut", "not JSON (Unterminated st"), ("list", "not a document of smartct"), ("when", "local_time.time_t is miss"),
     ]  # fmt: skip
     # a billion hours are no age; text is read as a count; sectors that the drive has replaced are no media error
-    assert warehouse.rows("drives", "drive_id deployed_on capacity_bytes kind") == [("web1/sdq", None, 512, "ssd")]
+    assert warehouse.rows("drives", "drive_id deployed_on capacity_bytes kind") == [("web1/sdq", None, 512, None)]
     assert warehouse.rows("drive_events", "drive_id event_type detail is_alias") == [
         ("web1/sdq", "media_error", "smartctl: 3 counted so far", True),
     ]  # fmt: skip
     assert counts(summary) == (3, 3, 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "said", "kind"),
+    [
+        ("ATA", {"rotation_rate": 5400}, "disk"),
+        ("ATA", {"rotation_rate": 0}, "ssd"),
+        ("ATA", {"trim": {"supported": False}}, None),  # a disk of before 2008
+        ("ATA", {"trim": {"supported": True}}, "ssd"),
+        ("SCSI", {}, None),
+        ("NVMe", {}, "ssd"),
+    ],
+)
+def test_only_a_drive_that_says_so_does_not_rotate(protocol: str, said: dict[str, Any], kind: str | None, warehouse: Warehouse) -> None:
+    warehouse.land("smartctl", {"web1/a.json": document("S1", device={"protocol": protocol}, **said)})
+    assert warehouse.rows("drives", "kind") == [(kind,)]
+
+
+def test_what_was_not_printed_is_not_said_to_be_missing(warehouse: Warehouse) -> None:
+    plain = {"blockdevices": [{"name": "sda", "type": "disk"}, {"name": "sdb", "type": "disk", "serial": None}], "TS": TS}
+    warehouse.land("lsblk", {"web1/lsblk.json": plain})
+    reasons = {row: str(reason)[:28] for row, reason in warehouse.rejected("row reason")}
+    assert reasons == {1: "the list has no column SERIA", 2: "the drive has no serial numb"}
+    (file,) = warehouse.land("smartctl", {"web1/all.json": json.dumps(document("S1")) + "\n" + json.dumps(document("S2"))}).files
+    assert file.status == "unreadable" and "write each into a file of its own" in (file.note or "")
 
 
 def test_a_placeholder_is_no_serial_number_for_lsblk(warehouse: Warehouse) -> None:
@@ -978,6 +1003,16 @@ def test_a_mapping_names_drives_and_puts_them_into_groups(warehouse: Warehouse) 
     # the operator's last word counts
     warehouse.land("mapping", {"map.csv": "drive_id,raid_group_id\nS3,pool-0\n"})
     assert warehouse.rows("drives", "raid_group_id", drive_id="S3") == [("pool-0",)]
+
+
+def test_a_mapping_of_people_has_blanks_and_words_for_no_serial_number(warehouse: Warehouse) -> None:
+    text = "host, device, drive_id, raid_group_id\nweb1, sda, S1 , pool-a\nweb1,sdb,N/A,pool-a\nweb1,sdc,N/A,pool-a\nweb1, sdd, ,pool-a\n"
+    warehouse.land("mapping", {"map.csv": text})
+    assert warehouse.rows("drive_aliases", "alias drive_id") == [("web1/sda", "S1")]
+    assert warehouse.rows("drives", "drive_id raid_group_id host") == [("S1", "pool-a", "web1"), ("web1/sdd", "pool-a", "web1")]
+    assert warehouse.rejected("row column value") == [(2, "drive_id", "N/A"), (3, "drive_id", "N/A")]
+    (file,) = warehouse.land("mapping", {"map.csv": text.replace(",", ";")}).files
+    assert "its columns are separated by ';'; expected a comma" in (file.note or "")
 
 
 def test_a_mapping_without_a_group_lands_too(warehouse: Warehouse) -> None:

@@ -100,6 +100,22 @@ def test_a_drive_that_the_next_line_names_is_found(warehouse: Warehouse) -> None
     assert [(drive, kind) for drive, _, kind in events(warehouse)] == [("web1/sdx", "scsi_timeout"), ("web1/sdy", "media_error")]
 
 
+def test_the_drive_of_an_address_is_the_one_that_a_line_soon_after_names(warehouse: Warehouse) -> None:
+    lines = [
+        "sd 0:0:5:0: attempting task abort! scmd(00000000abcdef01)",  # as mpt3sas says it of a log that began after the boot
+        "sd 0:0:5:0: [sdf] tag#12 CDB: Read(10) 28 00",
+        "scsi 0:0:6:0: Device offlined - not ready after error recovery",  # another drive may have come to that address since
+        "usb 1-1: new device",
+        "sd 0:0:6:0: [sdg] Attached SCSI disk",
+        "sd 0:0:7:0: Device offlined - not ready after error recovery",
+    ]
+    summary = land(warehouse, logged(*lines))
+    assert [(drive, at.second, kind) for drive, at, kind in events(warehouse)] == [
+        ("web1/sdf", 0, "scsi_timeout"), ("web1/sdg", 4, "replug"),
+    ]  # fmt: skip
+    assert [summary.rows_accepted, summary.rows_rejected] == [2, 2]
+
+
 def test_controllers_say_in_their_own_words_that_a_command_hangs(warehouse: Warehouse) -> None:
     words = [
         "sd 0:2:0:0: [sda] megasas: RESET cmd=2a retries=0",
@@ -179,6 +195,8 @@ def test_a_shutdown_is_no_fault_of_a_drive(warehouse: Warehouse) -> None:
         ("critical medium error, dev sdb, sector 123 op 0x0:(READ)", "sdb", "media_error"),
         ("sd 2:0:0:0: [sdb] tag#1 Sense Key : Medium Error [current]", "sdb", "media_error"),
         ("blk_update_request: I/O error, dev sdb, sector 0", "sdb", "other"),
+        ("end_request: critical medium error, dev cciss/c0d1, sector 9", "cciss/c0d1", "media_error"),
+        ("md: unbind<cciss!c0d1p2>", "cciss/c0d1", "unplug"),
         ("blk_update_request: timeout error, dev sdb, sector 0 op 0x0:(READ)", "sdb", "other"),
         ("recoverable transport error, dev nvme1n1, sector 0", "nvme1n1", "other"),
         ("sd 0:0:1:0: [sdb] tag#3 Sense Key : Hardware Error [current]", "sdb", "other"),

@@ -44,6 +44,11 @@ def test_two_scrapes_by_hand_are_part_of_an_hour(warehouse: Warehouse) -> None:
     ]
 
 
+def test_a_name_with_a_mark_for_a_slash_is_the_kernels(warehouse: Warehouse) -> None:
+    land(warehouse, lines(f" {T}", device="cciss!c0d0") + lines(f" {T + 3600}", device="cciss!c0d0", reads=101) + "# EOF\n")
+    assert warehouse.rows("drive_hours", "drive_id read_ios") == [("web1/cciss/c0d0", 1)]
+
+
 @pytest.mark.parametrize(
     "times", [(f" {T}000", f" {T + 3600}000"), (f" {T}.000", f" {T + 3600}.0"), (f" {T}", f' {T + 3600} # {{a="b"}} 1')]
 )

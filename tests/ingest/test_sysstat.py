@@ -337,6 +337,8 @@ def test_iostat_of_sysstat_11_5_and_11_6_has_other_keys(sizes: tuple[str, str], 
         (BANNER + "10:00:00 DEV tps await\n10:10:00 sda 1 1\n", "give --timezone"),
         (BANNER.replace("2026-01-05", "5 janv. 26") + "10:00:00 DEV tps await\n", "not a known day"),
         ("hello\nworld\n", "no line of a drive"),
+        ("db7\t600\t2026-01-05 10:10:00 UTC\tsda\t%util\t1.00\n", "use sadf -j"),
+        ('<?xml version="1.0" encoding="UTF-8"?>\n<sysstat>\n', "use sadf -j"),
         (BANNER + "avg-cpu:  %user\n           1.0\n\nDevice            r/s     w/s\nsda  1.0 2.0\n", "-o JSON"),
     ],
 )

@@ -39,6 +39,7 @@ class Status:
       listings; stopped_group_count of the lagging groups have stopped reporting. silent_hosts: the silent drives that reported before,
       by host, or by RAID group where no host is known.
     - inventory (null without a publication): contradictions: drives whose rows name another group than inventory; the row wins.
+      hosts_of_two_names: host, other_host, which may be one.
       Of drives that hosts see: unnamed_drives (known by device only in their last hour), unnamed_vdevs (by another name),
       guessed_groups (drives whose group is only their host), disagreements of sources (drive_id, attribute, believed, said); of attribute
       `serial` drive_id is a device or a wwn.

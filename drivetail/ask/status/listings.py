@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from drivetail.terminal import Columns
 from engine.read import Row
-from ingest.reading.devices import HIDDEN_PATH, WHOLE_DRIVE
+from ingest.reading.devices import HIDDEN_PATH, VIRTUAL_PARTITION, WHOLE_DRIVE
 from report.words import counted_noun, duration, human
 
 DRIVE: Columns = {"drive": "drive_id", "RAID group": "raid_group_id"}
@@ -16,7 +16,7 @@ BEHIND: Columns = {"last hour": "last_hour_utc", "behind": ("lag_hours", duratio
 
 SPAN = "(hours from {first_hour} on, the last {status_window_days} days of the fleet)"
 NO_SHARED_SERIAL = "drive_id not in (select unnest(string_split(devices, ', ')) from status.fct_shared_serials where devices is not null)"
-KERNEL_NAME = f"/({WHOLE_DRIVE}|{HIDDEN_PATH}|nvme[0-9]+)$"
+KERNEL_NAME = f"/({WHOLE_DRIVE}|{HIDDEN_PATH}|{VIRTUAL_PARTITION}|nvme[0-9]+)$"
 """End of the name of a drive by its device, as lsblk and smartctl know it too."""
 
 SHOWN = 10
@@ -133,6 +133,22 @@ LISTINGS = {
             {"host": "host", "why": "reason", "drives": "drive_count", "which": ("drives", in_short)},
             above="(behind a RAID controller the kernel sees the logical drive: no source here can show the drives behind it)",
             about=lambda row: row["reason"] == "behind a RAID controller",
+        ),
+        "hosts_of_two_names": Listing(
+            "Hosts that sources call otherwise, short and with the domain, or in other letters",
+            """
+            with hosts as (
+                select coalesce(host, split_part(drive_id, '/', 1)) as host, count(*) as drive_count
+                from marts.dim_drives where host is not null or drive_id like '%/%' group by all
+            )
+            select distinct one.host, other.host as other_host, one.drive_count, other.drive_count as other_drive_count
+            from hosts as one
+            inner join (select *, unnest([lower(host), lower(split_part(host, '.', 1))]) as name from hosts) as other
+                on lower(one.host) = other.name and (one.host < other.host or lower(one.host) <> lower(other.host))
+            """,
+            "host, other_host",
+            {"host": "host", "drives": "drive_count", "and host": "other_host", "its drives": "other_drive_count"},
+            above="(what they say of one drive does not meet: give all sources one name for it, as the folder's name or by --host-label)",
         ),
         "unnamed_drives": Listing(
             "Drives known by their device only",

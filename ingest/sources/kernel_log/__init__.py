@@ -22,9 +22,9 @@ from ingest.contract.errors import IngestError, UnreadableFile
 from ingest.contract.findings import count_of
 from ingest.reading.batches import REJECTION, Batch
 from ingest.reading.clocks import Clock, zone_of
-from ingest.reading.devices import alias_of, drive_of, is_no_drive, is_whole_drive
+from ingest.reading.devices import alias_of, is_no_drive, is_whole_drive
 from ingest.reading.files import FileResult, SourceFile, named
-from ingest.reading.hosts import COLLECTED_FOLDER
+from ingest.reading.hosts import COLLECTED_FOLDER, drive_device
 from ingest.reading.parse import completed
 from ingest.reading.readers import SHOWN_VALUE_CHARS, text_blocks
 from ingest.reading.text import utf8
@@ -156,6 +156,8 @@ class _Devices:
     """By host the device that was named last, and when."""
     awaited: dict[str, tuple[Pattern, datetime, str, int]] = field(default_factory=dict)
     """By host the event whose drive the next line names, with its time, message and row."""
+    unnamed: dict[tuple[str, str], list[tuple[Any, ...]]] = field(default_factory=dict)
+    """By SCSI address what happened there while nobody knew its device: arguments of `_Log._happened`."""
 
     def learn(self, host: str, groups: dict[str, str], at: datetime) -> None:
         if "device" in groups:
@@ -172,9 +174,9 @@ class _Devices:
     def device(self, host: str, groups: dict[str, str], at: datetime) -> str | None:
         if "before" in groups:
             device, named_at = self.named.get(host, (None, at))
-            return drive_of(device) if device and timedelta() <= at - named_at <= NEAR else None
+            return drive_device(device) if device and timedelta() <= at - named_at <= NEAR else None
         if "device" in groups:
-            return drive_of(groups["device"])
+            return drive_device(groups["device"])
         if "controller" in groups:
             return f"{groups['controller']}n1"
         port = groups.get("link") or groups.get("port")
@@ -227,6 +229,8 @@ class _Log:
             for at in has_hint.arg_true().to_list():
                 self._take(done + at + 1, lines[at], lines[at - 1] if at else "")
             done += lines.len()
+        for host, address in list(self.devices.unnamed):
+            self._resolve(host, address, None, None)
 
     def _leave(self, line: str) -> None:
         """Count a line that is no event, and show the first few."""
@@ -264,6 +268,8 @@ class _Log:
                 named |= found
                 if pattern.event_type:
                     event, groups = pattern, found
+        if "device" in named and "address" in named:
+            self._resolve(host, named["address"], at, named["device"])
         awaited = self.devices.awaited.pop(host, None)
         if awaited is not None and event is None and "device" in named:
             event, at, message, row = awaited
@@ -279,8 +285,19 @@ class _Log:
         else:
             self._happened(event, at, host, groups, message.strip()[:SHOWN_VALUE_CHARS], row, line)
 
+    def _resolve(self, host: str, address: str, at: datetime | None, device: str | None) -> None:
+        """What happened at an address without a device: a line soon after, which names it (mpt3sas shows the command), says whose it is."""
+        for event, then, _, groups, *said in self.devices.unnamed.pop((host, address), []):
+            is_near = at is not None and timedelta() <= at - then <= NEAR
+            place = {name: value if name not in ("address", "lun") else "" for name, value in groups.items()}
+            self._happened(event, then, host, place | {"device": device} if device and is_near else place, *said)
+
     def _happened(self, event: Pattern, at: datetime, host: str, groups: dict[str, str], message: str, row: int, line: str) -> None:
         device = self.devices.device(host, groups, at)
+        address = groups.get("address") or groups.get("lun", "").replace(",", ":")
+        if device is None and address:
+            self.devices.unnamed.setdefault((host, address), []).append((event, at, host, groups, message, row, line))
+            return
         if (device is None and LOOSE & groups.keys()) or (device is not None and is_no_drive(device)):
             # an error of a dm or md device is one of a drive below it
             self._leave(line)

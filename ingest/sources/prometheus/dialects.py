@@ -12,6 +12,7 @@ import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from ingest.contract.findings import some_of
+from ingest.reading.devices import kernel_name
 
 COLUMNS = ("reads", "writes", "read_seconds", "write_seconds", "read_bytes", "written_bytes")
 PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6}
@@ -88,14 +89,14 @@ class Dialect(BaseModel):
         given = dict(labels)
         if self.collector == TODAY.collector:
             # a rule of the server's may write it as a path
-            return given | ({device: given[device].removeprefix(PATH)} if device in given else {})
+            return given | ({device: kernel_name(given[device])} if device in given else {})
         given.pop(self.direction, None)
         names = [given.pop(label) for label in self.devices(device) if label in given]
         if name := "-".join(names):
             # a drive that is not divided has one name twice
             name = names[0] if len(set(names)) == 1 and re.fullmatch(self.drives or ".*", names[0]) else name
             place = re.fullmatch(self.drives, name) if self.drives else None
-            given[device] = self.prefix + name if place else name.removeprefix(PATH)
+            given[device] = self.prefix + name if place else kernel_name(name)
             if place and place.groupdict():
                 given |= {ENCLOSURE: self.prefix + place["enclosure"], SLOT: place["slot"]}
         named_by = next((label for label in self.hosts(host) if given.get(label)), host)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from datetime import datetime
 
-from ingest.reading.devices import drive_of
+from ingest.reading.devices import drive_of, kernel_name
 from ingest.reading.health import MOST, ata_name, ata_raw
 
 METRICS = "smartmon_.+_(raw_)?value|smartmon_device_info|(node_)?nvme_.+_(total|ratio|celsius)"
@@ -52,7 +52,7 @@ def health_of(points: Iterable[Point]) -> tuple[list[dict[str, object]], list[st
 def _place(labels: dict[str, str]) -> tuple[str | None, str]:
     """The device that a series is about, and how smartctl reaches it."""
     name = next((given for given in (labels.get("device"), labels.get("disk")) if given and not given.isdecimal()), "")
-    device = name.removeprefix("/dev/")
+    device = kernel_name(name)
     # smartctl and nvme take the controller, the kernel counts by the namespace
     device = f"{device}n1" if re.fullmatch(r"nvme\d+", device) else device
     return drive_of(device) or (device or None), labels.get("type", "")

@@ -19,7 +19,7 @@ from datetime import UTC, datetime, timedelta
 
 import polars as pl
 
-from ingest.reading.devices import HIDDEN_PATH, VIRTUAL_PARTITION, WHOLE_DRIVE, host_of, without_whole_disk
+from ingest.reading.devices import HIDDEN_PATH, VIRTUAL_PARTITION, WHOLE_DRIVE, host_of, kernel_name, without_whole_disk
 from ingest.reading.histograms import BUCKET
 from ingest.sources.mdadm import IDLE_STATES
 from ingest.sources.prometheus.arrays import ARRAY, STATE, arrays_of
@@ -170,7 +170,7 @@ def pull_latencies(client: Client, selection: Selection, first: datetime, end: d
     apart = ("__name__", "le", "operation", "ops", selection.labels.device)
     for one in series:
         path = json.dumps({name: value for name, value in one.labels.items() if name not in apart}, sort_keys=True)
-        host, device = hosts[one.labels.get(selection.labels.host, "")], one.labels.get(selection.labels.device, "").removeprefix(PATH)
+        host, device = hosts[one.labels.get(selection.labels.host, "")], kernel_name(one.labels.get(selection.labels.device, ""))
         # reads and writes are separate histograms, and releases name the label that separates them differently
         histogram = json.dumps({name: value for name, value in one.labels.items() if name != "le"}, sort_keys=True)
         rows += [(host, device, path, histogram, at, one.labels.get("le", ""), value) for at, value in one.points]

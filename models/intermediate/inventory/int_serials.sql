@@ -15,13 +15,16 @@ with claims as (
 ),
 
 -- A device has a serial until it is next looked at, if it has the same one then. Looks less than an hour apart are of one round,
--- in which a device has what it had until another serial is found on it.
+-- in which a device has what it had until another serial is found on it. lsblk lists a host at once: what it lists no more is gone.
 named_devices as (
     select
         source, drive_id, host, valid_from,
         case
             when lead(drive_id) over looks = drive_id then lead(valid_from) over looks
-            else greatest(least(valid_from + interval 1 hour, lead(valid_from) over looks), valid_from + interval 1 microsecond)
+            else greatest(
+                least(valid_from + case when source = 'lsblk' then interval 2 minute else interval 60 minute end, lead(valid_from) over looks),
+                valid_from + interval 1 microsecond
+            )
         end as named_until
     from (
         select distinct source, drive_id, device, host, valid_from
