@@ -14,8 +14,7 @@ levels as (
     select
         raid_group_id,
         max_by(
-            raid_level,
-            (coalesce(valid_from, timestamp '{{ var("beginning_of_time") }}'), coalesce(valid_to, timestamp '{{ var("end_of_time") }}'), raid_level)
+            raid_level, (coalesce(valid_from, timestamp '{{ var("beginning_of_time") }}'), coalesce(valid_to, timestamp '{{ var("end_of_time") }}'), raid_level)
         ) filter (where raid_level is not null) as raid_level
     from {{ ref('int_drives__periods') }}
     where raid_group_id is not null

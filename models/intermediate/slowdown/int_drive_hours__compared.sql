@@ -19,9 +19,7 @@ with drive_hours as (
 ),
 
 slowdowns as (
-    select
-        drive_hours.*,
-        {{ ratios.slowdown }} as slowdown
+    select drive_hours.*, {{ ratios.slowdown }} as slowdown
     from drive_hours
 ),
 
