@@ -189,7 +189,7 @@ ordered_spans as (
         row_number() over (partition by named_drive_id, {{ at }}
             order by {{ latency_rank('several', 'source_coverage') }} asc, source asc nulls first, host_coverage desc, host_collected_at desc nulls last, host asc,
                 coalesce(coverage, 1.0) desc, collected_at desc nulls last, drive_id asc, span_from_utc asc
-        ) as place
+        ) as row_rank
     from (
         select
             *,
@@ -211,14 +211,14 @@ ordered_spans as (
 -- spans that overlap one of a better place, and whether both are of paths to the drive: devices of one host, seen by one source at once
 overlapping_spans as (
     select
-        named_drive_id, {{ at }}, later.place,
+        named_drive_id, {{ at }}, later.row_rank,
         bool_and(
             later.host <> '' and later.host = better.host and later.device <> better.device and coalesce(later.source = better.source, false)
         ) as is_path
     from ordered_spans as later
     inner join ordered_spans as better using (named_drive_id, {{ at }})
-    where better.place < later.place and {{ overlap('later', 'better') }}
-    group by named_drive_id, {{ at }}, later.place
+    where better.row_rank < later.row_rank and {{ overlap('later', 'better') }}
+    group by named_drive_id, {{ at }}, later.row_rank
 ),
 
 counting_spans as (
@@ -227,7 +227,7 @@ counting_spans as (
         coalesce(overlapping_spans.is_path, false) as is_path,
         count(*) over (partition by named_drive_id, {{ at }}) as counting_count
     from ordered_spans
-    left join overlapping_spans using (named_drive_id, {{ at }}, place)
+    left join overlapping_spans using (named_drive_id, {{ at }}, row_rank)
     where coalesce(overlapping_spans.is_path, true)
 ),
 

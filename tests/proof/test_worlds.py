@@ -600,9 +600,9 @@ def test_two_thousand_worlds_keep_the_laws(number: int, tmp_path: Path) -> None:
 SPANS, NAMES, SERIALS = "macros/spans.sql", "models/intermediate/inventory/int_names.sql", "models/intermediate/inventory/int_serials.sql"
 DISKSTATS, READINGS = "ingest/sources/diskstats.py", "ingest/sources/prometheus/readings.py"
 FAULTS = {
-    "of several spans one is chosen": (SPANS, "where coalesce(overlapping_spans.is_path, true)", "where ordered_spans.place = 1"),
-    "spans that overlap are added": (SPANS, "where better.place < later.place", "where false"),
-    "paths are chosen among": (SPANS, "where coalesce(overlapping_spans.is_path, true)", "where overlapping_spans.place is null"),
+    "of several spans one is chosen": (SPANS, "where coalesce(overlapping_spans.is_path, true)", "where ordered_spans.row_rank = 1"),
+    "spans that overlap are added": (SPANS, "where better.row_rank < later.row_rank", "where false"),
+    "paths are chosen among": (SPANS, "where coalesce(overlapping_spans.is_path, true)", "where overlapping_spans.row_rank is null"),
     "devices of one serial are not compared": (SPANS, "where case when is_one_host", "where false and case when is_one_host"),
     "a span in which the name passed is the known drive's": (SPANS, "case when coalesce(passing_spans.is_known, true)", "case when true"),
     "a stretch that nobody measured says nothing": (

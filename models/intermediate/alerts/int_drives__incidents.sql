@@ -44,11 +44,11 @@ ranked_places as (
         row_number() over (
             partition by drive_id
             order by case place_type when 'enclosure' then 1 when 'raid_group' then 2 else 3 end asc, shared_hours desc, place_id asc
-        ) as place
+        ) as row_rank
     from counted_places
     where drive_count >= 2
 )
 
 select drive_id, place_type, place_id, drive_count, shared_hours, slow_hours
 from ranked_places
-where place = 1
+where row_rank = 1

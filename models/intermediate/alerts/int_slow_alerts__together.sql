@@ -92,7 +92,7 @@ mostly_shared as (
     select
         shared_places.*,
         raised.subject_id as drive_id,
-        row_number() over (partition by shared_places.alert_id order by shared_places.shared_count desc, shared_places.place_type asc, shared_places.incident_number desc) as share_place
+        row_number() over (partition by shared_places.alert_id order by shared_places.shared_count desc, shared_places.place_type asc, shared_places.incident_number desc) as share_rank
     from shared_places
     inner join {{ ref('int_slow_alerts__raised') }} as raised on shared_places.alert_id = raised.alert_id
     where 2 * shared_places.shared_count >= raised.episode_count
@@ -107,7 +107,7 @@ members as (
         on mostly_shared.place_type = incidents.place_type
         and mostly_shared.place_id = incidents.place_id
         and mostly_shared.incident_number = incidents.incident_number
-    where mostly_shared.share_place = 1
+    where mostly_shared.share_rank = 1
 ),
 
 crowds as (

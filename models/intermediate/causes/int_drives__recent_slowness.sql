@@ -22,11 +22,11 @@ ranked_causes as (
     select
         by_cause.*,
         min(by_cause.started_at) over (partition by by_cause.drive_id) as slow_since_utc,
-        row_number() over (partition by by_cause.drive_id order by by_cause.cause_hours desc, rules.cause_rank asc) as cause_place
+        row_number() over (partition by by_cause.drive_id order by by_cause.cause_hours desc, rules.cause_rank asc) as cause_rank
     from by_cause
     left join {{ ref('cause_rules') }} as rules on by_cause.cause = rules.cause
 )
 
 select drive_id, slow_since_utc, cause, evidence
 from ranked_causes
-where cause_place = 1
+where cause_rank = 1

@@ -2,7 +2,7 @@
 with ranked_causes as (
     select
         evidence.drive_id, evidence.started_at, evidence.cause, evidence.evidence,
-        row_number() over (partition by evidence.drive_id, evidence.started_at order by rules.cause_rank) as cause_place
+        row_number() over (partition by evidence.drive_id, evidence.started_at order by rules.cause_rank) as cause_rank
     from {{ ref('int_intervals__evidence') }} as evidence
     inner join {{ ref('cause_rules') }} as rules on evidence.cause = rules.cause
 )
@@ -11,5 +11,5 @@ select
     intervals.drive_id, intervals.started_at, intervals.raid_group_id, intervals.kind, intervals.interval_hours,
     ranked_causes.cause, ranked_causes.evidence
 from {{ ref('int_slowdown_intervals') }} as intervals
-left join ranked_causes on intervals.drive_id = ranked_causes.drive_id and intervals.started_at = ranked_causes.started_at and ranked_causes.cause_place = 1
+left join ranked_causes on intervals.drive_id = ranked_causes.drive_id and intervals.started_at = ranked_causes.started_at and ranked_causes.cause_rank = 1
 where intervals.degree = 'slow'

@@ -48,7 +48,7 @@ spreads as (
 placed_days as (
     select
         *,
-        row_number() over (partition by raid_group_id, hour_utc order by latency_us, drive_id) as place,
+        row_number() over (partition by raid_group_id, hour_utc order by latency_us, drive_id) as row_rank,
         count(*) over (partition by raid_group_id, hour_utc) as peer_count,
         latency_us - lag(latency_us) over (partition by raid_group_id, hour_utc order by latency_us, drive_id) > epsilon_us as is_apart
     from centred_days
@@ -61,8 +61,8 @@ judged_days as (
         placed_days.peer_count >= {{ least_drives }}
         and coalesce(
             2 * (
-                max(case when placed_days.is_apart then placed_days.place end) over (
-                    partition by placed_days.raid_group_id, placed_days.hour_utc order by placed_days.place rows between unbounded preceding and current row
+                max(case when placed_days.is_apart then placed_days.row_rank end) over (
+                    partition by placed_days.raid_group_id, placed_days.hour_utc order by placed_days.row_rank rows between unbounded preceding and current row
                 ) - 1
             ) >= placed_days.peer_count,
             false

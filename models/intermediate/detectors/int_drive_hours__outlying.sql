@@ -48,7 +48,7 @@ placed_hours as (
         -- the last is the slowest; of equals the smallest drive
         row_number() over (
             partition by peers.raid_group_id, peers.hour_utc order by peers.latency_us asc, peers.drive_id desc
-        ) as place
+        ) as row_rank
     from peers
     inner join suspects on peers.raid_group_id = suspects.raid_group_id and peers.hour_utc = suspects.hour_utc
 ),
@@ -58,8 +58,8 @@ spreads as (
         raid_group_id, hour_utc,
         {{ median_of_group('deviation_us') }} as mad_us,
         -- the middle one of an odd count is in neither half
-        {{ median_of_group('case when 2 * place <= peer_count then latency_us end') }} as q1_latency_us,
-        {{ median_of_group('case when 2 * place > peer_count + 1 then latency_us end') }} as q3_latency_us
+        {{ median_of_group('case when 2 * row_rank <= peer_count then latency_us end') }} as q1_latency_us,
+        {{ median_of_group('case when 2 * row_rank > peer_count + 1 then latency_us end') }} as q3_latency_us
     from placed_hours
     group by raid_group_id, hour_utc
 ),
@@ -94,7 +94,7 @@ fences as (
                 then (latency_us - median_latency_us) / mad_us
         end as fail_slow_score,
         case
-            when place = peer_count and peer_count >= {{ zfs_min_drives }}
+            when row_rank = peer_count and peer_count >= {{ zfs_min_drives }}
                 then q3_latency_us + {{ var('zfs_outlier_insensitivity') }} * iqr_latency_us
         end as fence_us
     from limits

@@ -18,10 +18,10 @@ ranked_readings as (
                 {{ source_rank('description', 'source') }} asc,
                 source asc nulls first,
                 drive_id asc
-        ) as reading_place
+        ) as reading_rank
     from named_readings
 )
 
 select named_drive_id as drive_id, day_utc, attribute, read_at, raw_value, normalised_value, source
 from ranked_readings
-where reading_place = 1
+where reading_rank = 1

@@ -8,7 +8,7 @@ with said_records as (
             order by
                 {{ source_rank('description', 'records.source') }} asc, records.source asc,
                 records.valid_from desc nulls last, records.collected_at desc nulls last, records.model asc nulls last
-        ) as place
+        ) as row_rank
     from {{ ref('stg_raw__drives') }} as records
     where records.source is not null
         and records.drive_id in (
@@ -23,7 +23,7 @@ decided_devices as (
     select
         drive_id,
         {%- for name in description %}
-        min_by({{ name }}, place) filter (where {{ name }} is not null) as {{ name }}{{ ',' if not loop.last }}
+        min_by({{ name }}, row_rank) filter (where {{ name }} is not null) as {{ name }}{{ ',' if not loop.last }}
         {%- endfor %}
     from said_records
     group by drive_id

@@ -55,7 +55,7 @@ works as (
         row_number() over (
             partition by named_drive_id, source, event_type, work, run_no
             order by seen_until desc, detail asc, occurred_at asc, drive_id asc
-        ) as place
+        ) as row_rank
     from work_runs
 ),
 
@@ -69,7 +69,7 @@ single_events as (
         case when seen_until > begun_at then seen_until end as ended_at,
         detail, collected_at, source, is_alias, counted
     from works
-    where place = 1
+    where row_rank = 1
 ),
 
 -- every document leaves an inventory record; one that leaves no event has counted no error
@@ -185,7 +185,7 @@ ranked_minutes as (
                 source asc,
                 collected_at desc nulls last,
                 drive_id asc
-        ) as source_place
+        ) as source_rank
     from minutes
     where source <> 'kernel-log' or occurred_at = said_first_at
 )
@@ -205,7 +205,7 @@ select
     cast(date_trunc('hour', ranked_minutes.occurred_at) as timestamp) as hour_utc,
     ranked_minutes.source in ('{{ spread_sources | join("', '") }}') as is_of_drive
 from ranked_minutes
-where ranked_minutes.source_place = 1
+where ranked_minutes.source_rank = 1
     and not exists (
         select 1
         from {{ ref('stg_raw__drive_events') }} as own

@@ -159,7 +159,7 @@ ranked_records as (
                 {% if aspect == 'membership' %}case when is_found then 0 else 1 end asc,{% endif %}
                 news_utc desc nulls last, alias asc, valid_from desc nulls last, collected_at desc nulls last,
                 raid_group_id asc, slot asc nulls last
-        ) as {{ aspect }}_place{{ ',' if not loop.last }}
+        ) as {{ aspect }}_rank{{ ',' if not loop.last }}
 {%- endfor %}
     from stretches
 ),
@@ -167,26 +167,26 @@ ranked_records as (
 decided_stretches as (
     select
         drive_id, stretch_from_utc, stretch_to_utc,
-        max(case when membership_place = 1 then raid_group_id end) as raid_group_id,
+        max(case when membership_rank = 1 then raid_group_id end) as raid_group_id,
 {%- for name in membership if name != 'raid_group_id' %}
         -- a description of the drive without its group fills in
         coalesce(
-            max(case when membership_place = 1 then {{ name }} end),
-            min_by({{ name }}, membership_place) filter (where {{ name }} is not null and raid_group_id is null)
+            max(case when membership_rank = 1 then {{ name }} end),
+            min_by({{ name }}, membership_rank) filter (where {{ name }} is not null and raid_group_id is null)
 {%- if name == 'slot' %},
             -- and a host or array that guesses the group knows the place
-            min_by(slot, membership_place) filter (where slot is not null and is_group_guessed)
+            min_by(slot, membership_rank) filter (where slot is not null and is_group_guessed)
 {%- endif %}
         ) as {{ name }},
 {%- endfor %}
 {%- for name in description %}
-        min_by({{ name }}, description_place) filter (where {{ name }} is not null) as {{ name }},
+        min_by({{ name }}, description_rank) filter (where {{ name }} is not null) as {{ name }},
 {%- endfor %}
-        min_by(deployed_on, age_place) filter (where deployed_on is not null) as deployed_on,
-        min_by(coalesce(source, 'bundle'), age_place) filter (where deployed_on is not null) as deployed_on_source,
-        coalesce(max(case when membership_place = 1 and is_group_guessed then 1 end), 0) = 1 as is_group_guessed,
-        coalesce(max(case when membership_place = 1 and is_mapped then 1 end), 0) = 1 as is_mapped,
-        coalesce(max(case when membership_place = 1 and is_named_by_array then 1 end), 0) = 1 as is_named_by_array
+        min_by(deployed_on, age_rank) filter (where deployed_on is not null) as deployed_on,
+        min_by(coalesce(source, 'bundle'), age_rank) filter (where deployed_on is not null) as deployed_on_source,
+        coalesce(max(case when membership_rank = 1 and is_group_guessed then 1 end), 0) = 1 as is_group_guessed,
+        coalesce(max(case when membership_rank = 1 and is_mapped then 1 end), 0) = 1 as is_mapped,
+        coalesce(max(case when membership_rank = 1 and is_named_by_array then 1 end), 0) = 1 as is_named_by_array
     from ranked_records
     group by drive_id, stretch_from_utc, stretch_to_utc
 ),

@@ -12,16 +12,16 @@ with periods as (
 ranked_periods as (
     select
         *,
-        row_number() over (partition by drive_id, stretch_from_utc order by valid_from desc nulls last) as place,
-        row_number() over (partition by drive_id, raid_group_id, stretch_from_utc order by valid_from desc nulls last) as place_in_group
+        row_number() over (partition by drive_id, stretch_from_utc order by valid_from desc nulls last) as row_rank,
+        row_number() over (partition by drive_id, raid_group_id, stretch_from_utc order by valid_from desc nulls last) as group_rank
     from stretches
 )
 
 select
     drive_id, raid_group_id, named_raid_group_id, role, slot, is_group_guessed, is_mapped,
-    place = 1 as is_believed,
+    row_rank = 1 as is_believed,
     valid_from,
     stretch_from_utc as from_hour_utc,
     stretch_to_utc as to_hour_utc
 from ranked_periods
-where place_in_group = 1
+where group_rank = 1

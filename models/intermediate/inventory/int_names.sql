@@ -124,11 +124,11 @@ ranked_names as (
         row_number() over (
             partition by alias, stretch_from_utc
             order by certainty asc, from_hour_utc desc, {{ source_rank('description', 'source') }} asc, drive_id asc nulls last
-        ) as place
+        ) as row_rank
     from stretches
 ),
 
-{{ joined_stretches('(select * from ranked_names where place = 1) as decided', 'alias', ['drive_id', 'is_between_looks']) }}
+{{ joined_stretches('(select * from ranked_names where row_rank = 1) as decided', 'alias', ['drive_id', 'is_between_looks']) }}
 
 select
     alias, drive_id,

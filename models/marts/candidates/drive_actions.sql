@@ -16,13 +16,13 @@ alerts as (
             shared.drive_count as shared_drive_count,
             row_number() over (
                 partition by own.subject_id order by case own.reason when 'acute' then 1 else 2 end asc, own.raised_at desc
-            ) as alert_place
+            ) as alert_rank
         from {{ ref('fct_slow_alerts') }} as own
         left join {{ ref('fct_slow_alerts') }} as shared on own.part_of = shared.alert_id
         where own.subject_type = 'drive'
             and (own.cleared_at is null or (shared.alert_id is not null and shared.cleared_at is null))
     ) as open_alerts
-    where alert_place = 1
+    where alert_rank = 1
 ),
 
 past_alerts as (
@@ -43,12 +43,12 @@ decisions as (
     from (
         select
             *,
-            row_number() over (partition by drive_id order by decision_seq desc) as decision_place,
+            row_number() over (partition by drive_id order by decision_seq desc) as decision_rank,
             max(case when state = 'pending' then 1 else 0 end) over (partition by drive_id) = 1 as is_pending
         from {{ ref('fct_drive_decisions') }}
         where state in ('pending', 'standing')
     ) as open_decisions
-    where decision_place = 1
+    where decision_rank = 1
 ),
 
 boundary as (

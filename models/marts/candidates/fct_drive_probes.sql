@@ -12,7 +12,7 @@ with ranked_probes as (
                 ratio desc nulls last,
                 pattern asc,
                 measure asc
-        ) as place
+        ) as row_rank
     from {{ ref('int_drive_probes__compared') }}
 ),
 
@@ -40,7 +40,7 @@ worded_probes as (
         || 'x its peers''' as found,
         ' (' || {{ times_text('ranked_probes.ratio_low') }} || ' to ' || {{ times_text('ranked_probes.ratio_high') }} || ')' as span
     from probes
-    left join ranked_probes on probes.suspect_id = ranked_probes.suspect_id and probes.probed_at = ranked_probes.probed_at and ranked_probes.place = 1
+    left join ranked_probes on probes.suspect_id = ranked_probes.suspect_id and probes.probed_at = ranked_probes.probed_at and ranked_probes.row_rank = 1
 )
 
 select

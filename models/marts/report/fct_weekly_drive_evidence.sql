@@ -38,13 +38,13 @@ causes as (
         rules.action, rules.next_step,
         row_number() over (
             partition by cause_hours.week_utc, cause_hours.drive_id order by cause_hours.cause_hours desc, rules.cause_rank asc
-        ) as cause_place
+        ) as cause_rank
     from cause_hours
     inner join {{ ref('cause_rules') }} as rules on cause_hours.cause = rules.cause
 ),
 
 explained_intervals as (
-    select week_utc, drive_id, cause, evidence, row_number() over (partition by week_utc, drive_id, cause order by length_rank) as evidence_place
+    select week_utc, drive_id, cause, evidence, row_number() over (partition by week_utc, drive_id, cause order by length_rank) as evidence_rank
     from intervals
 ),
 
@@ -69,7 +69,7 @@ events as (
         events.event_type, events.occurred_at,
         row_number() over (
             partition by drive_weeks.week_utc, drive_weeks.drive_id order by events.occurred_at desc, events.event_type asc
-        ) as event_place
+        ) as event_rank
     from drive_weeks
     inner join {{ ref('fct_drive_events') }} as events
         on drive_weeks.drive_id = events.drive_id and events.occurred_at < drive_weeks.week_utc + interval 7 day
@@ -96,12 +96,12 @@ select
 from drive_weeks
 left join {{ ref('dim_drives') }} as drives on drive_weeks.drive_id = drives.drive_id
 left join intervals on drive_weeks.week_utc = intervals.week_utc and drive_weeks.drive_id = intervals.drive_id and intervals.length_rank = 1
-left join causes on drive_weeks.week_utc = causes.week_utc and drive_weeks.drive_id = causes.drive_id and causes.cause_place = 1
+left join causes on drive_weeks.week_utc = causes.week_utc and drive_weeks.drive_id = causes.drive_id and causes.cause_rank = 1
 left join explained_intervals
     on causes.week_utc = explained_intervals.week_utc
     and causes.drive_id = explained_intervals.drive_id
     and causes.cause = explained_intervals.cause
-    and explained_intervals.evidence_place = 1
+    and explained_intervals.evidence_rank = 1
 left join flags on drive_weeks.week_utc = flags.week_utc and drive_weeks.drive_id = flags.drive_id
 left join sampled_days on drive_weeks.week_utc = sampled_days.week_utc and drive_weeks.drive_id = sampled_days.drive_id
-left join events on drive_weeks.week_utc = events.week_utc and drive_weeks.drive_id = events.drive_id and events.event_place = 1
+left join events on drive_weeks.week_utc = events.week_utc and drive_weeks.drive_id = events.drive_id and events.event_rank = 1

@@ -19,7 +19,7 @@ named_counts as (
 
 -- of several sources take the first in precedence
 ranked_counts as (
-    select *, dense_rank() over (partition by drive_id, hour_utc order by source_rank asc, source asc) as source_place
+    select *, dense_rank() over (partition by drive_id, hour_utc order by source_rank asc, source asc) as belief_rank
     from named_counts
 ),
 
@@ -30,7 +30,7 @@ reached_counts as (
         cast(sum(io_count) over (partition by drive_id, hour_utc order by upper_us rows between unbounded preceding and current row) as double) as reached_count,
         cast(sum(io_count) over (partition by drive_id, hour_utc) as double) as total_count
     from ranked_counts
-    where source_place = 1
+    where belief_rank = 1
 ),
 
 -- within a bucket latencies lie evenly; its lower bound is half of its upper one
