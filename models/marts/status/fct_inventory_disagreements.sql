@@ -27,10 +27,16 @@ names as (
         coalesce(joined.drive_id, claims.drive_id) as drive_id,
         case
             when claims.alias not like 'wwn:%' then coalesce(cast(date_trunc('hour', claims.valid_from) as timestamp), timestamp '{{ var("beginning_of_time") }}')
-        end as hour_utc
+        end as hour_utc,
+        coalesce(bearers.drive_id = coalesce(joined.drive_id, claims.drive_id), false) as is_borne
     from {{ ref('stg_raw__drive_aliases') }} as claims
     left join {{ ref('stg_raw__drive_aliases') }} as joined
         on claims.drive_id = joined.alias and joined.source = 'mapping' and joined.valid_from is null and claims.alias <> joined.alias
+    left join {{ ref('int_names') }} as bearers
+        on claims.alias = bearers.alias
+        and claims.alias not like 'wwn:%'
+        and claims.valid_from >= bearers.from_utc
+        and claims.valid_from < bearers.to_utc
 ),
 
 -- one source alone contradicts nobody
@@ -57,6 +63,8 @@ said as (
         and mine.hour_utc is not distinct from others.hour_utc
         and mine.drive_id <> others.drive_id
         and mine.source <> others.source
+        -- where both are believed, the name passed between the two
+        and not (mine.is_borne and others.is_borne)
 ),
 
 believed as (
