@@ -580,7 +580,7 @@ def _pulled(client: Client, match: Sequence[str], start: int, end: int) -> tuple
         matched = None if label else _matched(match, found)
         for number, one in found:
             value = ",".join(filter(None, (one.labels.get(name) for name in by))) or matched
-            name = "@".join(filter(None, (label, value))) or "ceph"
+            name = "@".join(filter(None, (label, value))).replace("/", "-") or "ceph"
             clusters.setdefault(name, []).append((number, one))
     return clusters, notes
 

@@ -85,6 +85,7 @@ CLUSTERS = {"eu": 50, "us": 100}
         (({"site": "ams", "job": "node"}, {"site": "nyc", "job": "node"}), "{site}"),
         (({"team": "blue"}, {"team": "red"}), "{team}"),
         (({"job": "k1"}, {"job": "k2"}), "{job}"),
+        (({"job": "k/1"}, {"job": "k/2"}), "{job}"),
         (({"pod": "x7", "container": "a"}, {"pod": "y2", "container": "a"}), "{pod}"),
         (({"region": "r1"}, {"region": ""}), "{region}"),
     ],
@@ -93,7 +94,7 @@ def test_a_label_parts_machines_of_one_name(apart: tuple[dict[str, str], dict[st
     text = [scrape(n, 1000 + per * n, device, **labels) for n in range(0, 61, 5) for per, labels in zip((20, 40), apart, strict=True)
             for device in ("sda", "sdb")]  # fmt: skip
     (note,) = land(warehouse, *text)
-    hosts = [f"n1@{value}" if (value := name.format(**labels)) else "n1" for labels in apart]
+    hosts = [f"n1@{value.replace('/', '-')}" if (value := name.format(**labels)) else "n1" for labels in apart]
     assert f"the label {name.strip('{}')} tells them apart" in note and f"of {', '.join(sorted(hosts))}" in note
     found = {(row[0], row[3]) for row in warehouse.rows("drive_hours", SPANS)}
     assert found == {(f"{host}/{device}", ios) for host, ios in zip(hosts, (1200, 2400), strict=True) for device in ("sda", "sdb")}

@@ -189,8 +189,8 @@ def labels_of(path: str) -> dict[str, str]:
 
 
 def named(host: str, labels: Mapping[str, str], by: tuple[str, ...]) -> str:
-    """A host's name with the values of these labels: `10.0.0.5@us1`."""
-    values = [value for name in by if (value := labels.get(name))]
+    """A host's name with the values of these labels: `10.0.0.5@us1`; behind a slash a device is named, so none is in it."""
+    values = [value.replace("/", "-") for name in by if (value := labels.get(name))]
     return f"{host}@{','.join(values)}" if values else host
 
 
