@@ -36,7 +36,7 @@ def with_spans(
     where the next increment does not begin with its end, or `is_cut` (a drive or counter began again with it), and on both sides of an
     increment that `is_long` or `is_gap`: nobody saw what happened in it.
 
-    is_whole: of an increment over which the device was seen all the time; it says nothing of how long one usually is.
+    is_whole: of an increment over which the device was seen all the time; like a gap it says nothing of how long one usually is.
 
     of_hour_at: the place in an increment whose hour it is of, 1 = its end. part_us: of parts of an hour, which `hour` counts then; their
     times are null but at a break, as the next delivery may fill them.
@@ -44,7 +44,8 @@ def with_spans(
     begins, ends, hour = pl.col("begins_us"), pl.col("ends_us"), pl.col("hour")
     of_part, of_span = [*place, "hour"], [*place, "hour", "span_no"]
     length = ends - begins
-    looked = length if is_whole is None else pl.when(~is_whole).then(length)
+    unusual = [each.fill_null(False) for each in (is_whole, is_gap) if each is not None]
+    looked = pl.when(~pl.any_horizontal(*unusual)).then(length) if unusual else length
     before = looked.rolling_median(NEAR, min_samples=1).shift(1).over(place)
     after = looked.reverse().rolling_median(NEAR, min_samples=1).shift(1).reverse().over(place)
     usual = pl.max_horizontal(before, after).fill_null(length)
