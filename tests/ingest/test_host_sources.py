@@ -856,6 +856,16 @@ def test_times_that_a_clock_shows_twice_count_once(rotated_at: int | None, wareh
     assert (file.note or "").startswith("the clock of web1 was set back to 2026-01-05 10:34:00: 12 lines are left out")
 
 
+@pytest.mark.parametrize("years", [0, 10])
+def test_what_a_clock_showed_that_ran_ahead_is_left_out(years: int, warehouse: Warehouse) -> None:
+    ahead = [(minute + 20 + years * 525_600, counted) for minute, counted in EVERY_MINUTE[20:23]]
+    (file,) = warehouse.land("diskstats", counting(*EVERY_MINUTE[:20], *ahead, *EVERY_MINUTE[23:])).files
+    assert (file.rows_superseded, file.rows_duplicate) == (6, 0)
+    assert "the clock of web1 ran ahead, to 20" in (file.note or "") and "6 lines are left out" in (file.note or "")
+    # of the rest nothing is lost, and a step of four minutes is a span of its own
+    assert minutes(warehouse) == [(None, -1, 19), (-1, 3, 4), (3, None, 37)]
+
+
 def test_times_that_a_clock_shows_twice_around_a_boot_count_once(warehouse: Warehouse) -> None:
     # down at 20, up again by 22, when the clock shows 15
     booted = [(minute - 7, {"sda": minute - 21, "sdb": minute - 21}) for minute in range(22, 41)]
