@@ -564,6 +564,12 @@ def test_a_container_is_no_array_and_keeps_nobody(warehouse: Warehouse) -> None:
     assert warehouse.rows("drive_events", "drive_id detail") == [("web1/sda", "md: removed"), ("web1/sdb", "md: removed")]
 
 
+def test_members_that_are_no_drives_are_named(warehouse: Warehouse) -> None:
+    summary = warehouse.land("mdadm", mdstat(array("md0 : active raid1 bcache1[1] dm-2[0]", "500 blocks super 1.2 [2/2] [UU]")))
+    said = "web1/bcache1, web1/dm-2: members of arrays, but no drives; say with `drivetail map` which drives these are on"
+    assert (summary.rows_accepted, summary.files[0].note) == (2, said)
+
+
 # smartctl, lsblk -------------------------------------------------------------------------------------------------
 
 
@@ -720,7 +726,7 @@ def test_a_placeholder_is_no_serial_number_for_lsblk(warehouse: Warehouse) -> No
 
 def test_lsblk_names_every_drive_with_a_serial(warehouse: Warehouse) -> None:
     devices = [
-        {"name": "sda", "serial": "S1", "wwn": "0x5000c500a1b2c3d4", "model": "M ", "size": 4096, "rota": True, "tran": "sas"},
+        {"name": "sda", "serial": "S1", "wwn": "naa.5000C500A1B2C3D4", "model": "M ", "size": 4096, "rota": True, "tran": "sas"},
         {"name": "nvme0n1", "serial": "S2", "size": "4096", "rota": "0", "tran": "nvme"},
         {"name": "sdc", "serial": "S3", "rota": 1},
         {"name": "sdb", "serial": None},
