@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from calendar import isleap
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -367,6 +368,10 @@ class _Log:
         """A time of syslog: in the year of the line before, and the next where the months begin again."""
         if self.year is None:
             raise UnreadableFile("its lines give no year; give --year, that of its first line")
+        if (month, int(day)) == ("Feb", 29) and not isleap(self.year):
+            if self.last is None or self.last.month < 9 or not isleap(self.year + 1):
+                raise UnreadableFile(f"it has a 29th of February, which {self.year} has not; give another --year, that of its first line")
+            self.year += 1
         at = _local(self.year, month, day, time)
         if self.last is not None and at < self.last - HALF_YEAR:
             self.year += 1
