@@ -692,7 +692,7 @@ def test_only_a_drive_that_says_so_does_not_rotate(protocol: str, said: dict[str
     assert warehouse.rows("drives", "kind") == [(kind,)]
 
 
-def test_what_was_not_printed_is_not_said_to_be_missing(warehouse: Warehouse) -> None:
+def test_a_column_that_is_not_printed_is_not_called_empty(warehouse: Warehouse) -> None:
     plain = {"blockdevices": [{"name": "sda", "type": "disk"}, {"name": "sdb", "type": "disk", "serial": None}], "TS": TS}
     warehouse.land("lsblk", {"web1/lsblk.json": plain})
     reasons = {row: str(reason)[:28] for row, reason in warehouse.rejected("row reason")}
@@ -863,7 +863,7 @@ def test_times_that_a_clock_shows_twice_count_once(rotated_at: int | None, wareh
 
 
 @pytest.mark.parametrize("years", [0, 10])
-def test_what_a_clock_showed_that_ran_ahead_is_left_out(years: int, warehouse: Warehouse) -> None:
+def test_looks_of_a_clock_that_ran_ahead_are_left_out(years: int, warehouse: Warehouse) -> None:
     ahead = [(minute + 20 + years * 525_600, counted) for minute, counted in EVERY_MINUTE[20:23]]
     (file,) = warehouse.land("diskstats", counting(*EVERY_MINUTE[:20], *ahead, *EVERY_MINUTE[23:])).files
     assert (file.rows_superseded, file.rows_duplicate) == (6, 0)

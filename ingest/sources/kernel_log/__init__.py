@@ -287,7 +287,7 @@ class _Log:
             self._happened(event, at, host, groups, message.strip()[:SHOWN_VALUE_CHARS], row, line)
 
     def _resolve(self, host: str, address: str, at: datetime | None, device: str | None) -> None:
-        """What happened at an address without a device: a line soon after, which names it (mpt3sas shows the command), says whose it is."""
+        """Take the events of an address without a device: a line soon after names it, as mpt3sas shows the command."""
         for event, then, _, groups, *said in self.devices.unnamed.pop((host, address), []):
             is_near = at is not None and timedelta() <= at - then <= NEAR
             place = {name: value if name not in ("address", "lun") else "" for name, value in groups.items()}
