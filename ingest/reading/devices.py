@@ -117,6 +117,11 @@ def is_placeholder(name: str) -> bool:
     return name.isascii() and is_none
 
 
+def wide_alias(name: str) -> str:
+    """The alias of a world wide name: `naa.5000C5...`, as the kernel writes it, is the `0x5000c5...` of udev."""
+    return f"wwn:{re.sub('^naa[.]', '0x', name.lower())}"
+
+
 def placeholder_note(serial: str, names: list[str]) -> str:
     """A note on the devices that give a placeholder for their serial number."""
     return f"{serial!r} is a placeholder, no serial number: {some_of(names)} {'is' if len(names) == 1 else 'are'} named by device"

@@ -115,6 +115,25 @@ def _before_set_back(snapshots: pl.DataFrame, landing: Landing) -> pl.DataFrame:
             & ((ios >= ios.shift(1).over(of)) | ((ios < pl.col("ios_before")) & (pl.col("ios_before") <= pl.col("ios_after"))))
         ).fill_null(False).alias("is_set_back"),
     )  # fmt: skip
+    # a clock that ran ahead for a while, over times that nothing shows, is right again once it is set back into these
+    is_ahead = pl.col("at") > pl.col("at").reverse().cum_min().reverse().shift(-1).over(of)
+    rows = rows.with_columns(is_ahead.fill_null(False).alias("is_ahead"))
+    rows = rows.with_columns(
+        (~pl.col("is_ahead")).cum_sum().over(of).alias("run"),
+        *(pl.when(~pl.col("is_ahead")).then(name).backward_fill().over(of).alias(f"next_{name}") for name in ("at", "is_set_back")),
+    )
+    ahead = pl.col("at").filter("is_ahead").min().over(*of, "run")
+    ran_ahead = rows.filter(
+        pl.col("is_ahead") & pl.col("next_is_set_back") & (ahead - pl.col("next_at") > MAX_GAP_SECONDS)
+        & (pl.col("at").filter(~pl.col("is_ahead")).first().over(*of, "run") < pl.col("next_at"))
+    )  # fmt: skip
+    if ran_ahead.height:
+        for host, file_no, first, count in ran_ahead.group_by("host", "file_no").agg(pl.col("at").min(), pl.len().alias("rows")).rows():
+            landing.by_no[file_no].notes.append(
+                f"the clock of {host} ran ahead, to {_EPOCH + timedelta(seconds=first)}, and was set back: {count} lines are left out"
+            )
+        take_back(ran_ahead, landing.by_no, "rows_superseded")
+        return _before_set_back(snapshots.join(ran_ahead, on=["file_no", "row_no"], how="anti", maintain_order="left"), landing)
     rows = rows.with_columns((~pl.col("is_behind")).cum_sum().over(of).alias("since"), pl.col("at").cum_max().over(of).alias("last_at"))
     shown_before = rows.filter(pl.col("is_behind") & pl.col("is_set_back").any().over(*of, "since"))
     for host, file_no, first, count in shown_before.group_by("host", "file_no").agg(pl.col("at").min(), pl.len().alias("rows")).rows():

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ingest.contract.errors import UnreadableFile
 from ingest.reading.batches import Batch, Rejection, batch_of
-from ingest.reading.devices import alias_of, is_no_drive, is_placeholder, kernel_name, placeholder_note, without_whole_disk
+from ingest.reading.devices import alias_of, is_no_drive, is_placeholder, kernel_name, placeholder_note, wide_alias, without_whole_disk
 from ingest.reading.files import FileResult, SourceFile, named
 from ingest.reading.hosts import host_of, instant, read_json
 from ingest.reading.readers import count_in, text_in
@@ -65,7 +65,7 @@ def _batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
             placeholders.setdefault(serial, []).append(alias)
             continue
         wide = text_in(device.get("wwn"))
-        names = [alias] if wide is None or is_placeholder(wide) else [alias, f"wwn:{wide}"]
+        names = [alias] if wide is None or is_placeholder(wide) else [alias, wide_alias(wide)]
         aliases += [{"alias": name, "drive_id": serial, **looked} for name in names]
     for serial, names in placeholders.items():
         result.notes.append(placeholder_note(serial, names))

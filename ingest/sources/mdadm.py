@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ingest.contract.errors import UnreadableFile
 from ingest.contract.findings import some_of
 from ingest.reading.batches import Rejection, batch_of
-from ingest.reading.devices import is_cut_off
+from ingest.reading.devices import is_cut_off, is_no_drive
 from ingest.reading.files import FileResult, SourceFile, named
 from ingest.reading.hosts import Look, drive_device, host_of, looks, read_text
 
@@ -661,6 +661,8 @@ class Shared:
     is_sized: bool = True
     nested: set[str] = field(default_factory=set)
     """Arrays that are made of arrays."""
+    no_drives: set[str] = field(default_factory=set)
+    """Members that are made of other devices, by caches, encryption or multipath."""
     within: dict[str, str] = field(default_factory=dict)
     """Groups of arrays whose drives count in another, and that one's."""
 
@@ -668,7 +670,8 @@ class Shared:
         made = f"{some_of(sorted(self.nested))}: made of other arrays, whose drives count in these, or here where they are two at most"
         most = "most of its bytes" if self.is_sized else "most members: sizes of some are not known, which /proc/mdstat and `--detail` give"
         said = f"{len(self.devices)} drives are in several arrays, such as {self.example}: each counts in the one that has {most}"
-        return [said] * bool(self.devices) + [made] * bool(self.nested)
+        below = f"{some_of(sorted(self.no_drives))}: members of arrays, but no drives; say with `drivetail map` which drives these are on"
+        return [said] * bool(self.devices) + [made] * bool(self.nested) + [below] * bool(self.no_drives)
 
 
 def _found(host: str, seen: list[tuple[Look, list[Array]]], shared: Shared) -> Iterator[dict[str, Any]]:
@@ -704,6 +707,8 @@ def _members(host: str, look: Look, arrays: list[Array], shared: Shared) -> Iter
             if not member.is_failed:
                 found.setdefault(drive_device(member.device), {}).setdefault(group, []).append((array, member))
     for device, groups in found.items():
+        if is_no_drive(device):
+            shared.no_drives.add(f"{host}/{device}")
         if len(groups) > 1:
             shared.example = shared.example or f"{device} ({', '.join(sorted(groups))})"
             shared.devices.add(device)

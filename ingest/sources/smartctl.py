@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ingest.contract.errors import UnreadableFile
 from ingest.reading.batches import Batch, batch_of
-from ingest.reading.devices import alias_of, is_no_drive, is_placeholder, placeholder_note
+from ingest.reading.devices import alias_of, is_no_drive, is_placeholder, placeholder_note, wide_alias
 from ingest.reading.files import FileResult, SourceFile, named
 from ingest.reading.health import ata_name, ata_raw
 from ingest.reading.hosts import drive_device, host_of, instant, read_json
@@ -255,7 +255,7 @@ def _aliases(document: dict[str, Any], serial: str, device: str | None, at: date
     if naa is not None and oui is not None and number is not None:
         names.append(f"wwn:0x{naa:x}{oui:06x}{number:09x}")
     elif (unit := text_in(document.get("logical_unit_id"))) is not None:
-        names.append(f"wwn:{unit.lower()}")
+        names.append(wide_alias(unit))
     return [{"alias": name, "drive_id": serial, "valid_from": at, "collected_at": at} for name in names if not is_placeholder(name)]
 
 

@@ -564,6 +564,12 @@ def test_a_container_is_no_array_and_keeps_nobody(warehouse: Warehouse) -> None:
     assert warehouse.rows("drive_events", "drive_id detail") == [("web1/sda", "md: removed"), ("web1/sdb", "md: removed")]
 
 
+def test_members_that_are_no_drives_are_named(warehouse: Warehouse) -> None:
+    summary = warehouse.land("mdadm", mdstat(array("md0 : active raid1 bcache1[1] dm-2[0]", "500 blocks super 1.2 [2/2] [UU]")))
+    said = "web1/bcache1, web1/dm-2: members of arrays, but no drives; say with `drivetail map` which drives these are on"
+    assert (summary.rows_accepted, summary.files[0].note) == (2, said)
+
+
 # smartctl, lsblk -------------------------------------------------------------------------------------------------
 
 
@@ -686,7 +692,7 @@ def test_only_a_drive_that_says_so_does_not_rotate(protocol: str, said: dict[str
     assert warehouse.rows("drives", "kind") == [(kind,)]
 
 
-def test_what_was_not_printed_is_not_said_to_be_missing(warehouse: Warehouse) -> None:
+def test_a_column_that_is_not_printed_is_not_called_empty(warehouse: Warehouse) -> None:
     plain = {"blockdevices": [{"name": "sda", "type": "disk"}, {"name": "sdb", "type": "disk", "serial": None}], "TS": TS}
     warehouse.land("lsblk", {"web1/lsblk.json": plain})
     reasons = {row: str(reason)[:28] for row, reason in warehouse.rejected("row reason")}
@@ -720,7 +726,7 @@ def test_a_placeholder_is_no_serial_number_for_lsblk(warehouse: Warehouse) -> No
 
 def test_lsblk_names_every_drive_with_a_serial(warehouse: Warehouse) -> None:
     devices = [
-        {"name": "sda", "serial": "S1", "wwn": "0x5000c500a1b2c3d4", "model": "M ", "size": 4096, "rota": True, "tran": "sas"},
+        {"name": "sda", "serial": "S1", "wwn": "naa.5000C500A1B2C3D4", "model": "M ", "size": 4096, "rota": True, "tran": "sas"},
         {"name": "nvme0n1", "serial": "S2", "size": "4096", "rota": "0", "tran": "nvme"},
         {"name": "sdc", "serial": "S3", "rota": 1},
         {"name": "sdb", "serial": None},
@@ -854,6 +860,16 @@ def test_times_that_a_clock_shows_twice_count_once(rotated_at: int | None, wareh
     assert (file.rows_superseded, file.rows_duplicate) == (12, 2)
     assert (minutes(warehouse), cuts(warehouse)) == ([(None, 20, 40), (21, 33, 12)], [])
     assert (file.note or "").startswith("the clock of web1 was set back to 2026-01-05 10:34:00: 12 lines are left out")
+
+
+@pytest.mark.parametrize("years", [0, 10])
+def test_looks_of_a_clock_that_ran_ahead_are_left_out(years: int, warehouse: Warehouse) -> None:
+    ahead = [(minute + 20 + years * 525_600, counted) for minute, counted in EVERY_MINUTE[20:23]]
+    (file,) = warehouse.land("diskstats", counting(*EVERY_MINUTE[:20], *ahead, *EVERY_MINUTE[23:])).files
+    assert (file.rows_superseded, file.rows_duplicate) == (6, 0)
+    assert "the clock of web1 ran ahead, to 20" in (file.note or "") and "6 lines are left out" in (file.note or "")
+    # of the rest nothing is lost, and a step of four minutes is a span of its own
+    assert minutes(warehouse) == [(None, -1, 19), (-1, 3, 4), (3, None, 37)]
 
 
 def test_times_that_a_clock_shows_twice_around_a_boot_count_once(warehouse: Warehouse) -> None:

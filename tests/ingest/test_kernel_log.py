@@ -192,6 +192,7 @@ def test_a_shutdown_is_no_fault_of_a_drive(warehouse: Warehouse) -> None:
         ("nvme nvme3: I/O 12 QID 3 timeout, aborting", "nvme3n1", "response_timeout"),
         ("sd 2:0:0:0: [sdb] Spinning up disk.......not responding...", "sdb", "not_spinning"),
         ("sd 5:0:1:0: [sdb] Test Unit Ready failed: Result: hostbyte=DID_NO_CONNECT driverbyte=DRIVER_OK", "sdb", "not_responding"),
+        ("device offline error, dev sdb, sector 0 op 0x0:(READ)", "sdb", "not_responding"),
         ("critical medium error, dev sdb, sector 123 op 0x0:(READ)", "sdb", "media_error"),
         ("sd 2:0:0:0: [sdb] tag#1 Sense Key : Medium Error [current]", "sdb", "media_error"),
         ("blk_update_request: I/O error, dev sdb, sector 0", "sdb", "other"),
@@ -302,6 +303,14 @@ def test_the_year_goes_on_where_the_months_begin_again(warehouse: Warehouse) -> 
     text = "".join(f"{day} 10:00:00 web1 kernel: md: unbind<sdb1>\n" for day in ("Dec 31", "Jan  1", "Jan  3"))
     land(warehouse, text, year="2025", timezone="UTC")
     assert [at for _, at, _ in events(warehouse)] == [datetime(2025, 12, 31, 10), datetime(2026, 1, 1, 10), datetime(2026, 1, 3, 10)]
+
+
+def test_a_leap_day_is_of_a_leap_year(warehouse: Warehouse) -> None:
+    text = "".join(f"{day} 10:00:00 web1 kernel: md: unbind<sdb1>\n" for day in ("Dec 20", "Feb 29"))
+    land(warehouse, text, year="2027", timezone="UTC")
+    assert [at for _, at, _ in events(warehouse)] == [datetime(2027, 12, 20, 10), datetime(2028, 2, 29, 10)]
+    (file,) = land(warehouse, text.splitlines()[1], year="2026", timezone="UTC").files
+    assert file.status == "unreadable" and "29th of February, which 2026 has not; give another --year" in (file.note or "")
 
 
 @pytest.mark.parametrize(

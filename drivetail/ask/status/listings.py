@@ -148,7 +148,7 @@ LISTINGS = {
             """,
             "host, other_host",
             {"host": "host", "drives": "drive_count", "and host": "other_host", "its drives": "other_drive_count"},
-            above="(what they say of one drive does not meet: give all sources one name for it, as the folder's name or by --host-label)",
+            above="(records of one drive do not meet: give all sources one name for the host, as the folder's name or by --host-label)",
         ),
         "unnamed_drives": Listing(
             "Drives known by their device only",

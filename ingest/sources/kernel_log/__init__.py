@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+from calendar import isleap
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -286,7 +287,7 @@ class _Log:
             self._happened(event, at, host, groups, message.strip()[:SHOWN_VALUE_CHARS], row, line)
 
     def _resolve(self, host: str, address: str, at: datetime | None, device: str | None) -> None:
-        """What happened at an address without a device: a line soon after, which names it (mpt3sas shows the command), says whose it is."""
+        """Take the events of an address without a device: a line soon after names it, as mpt3sas shows the command."""
         for event, then, _, groups, *said in self.devices.unnamed.pop((host, address), []):
             is_near = at is not None and timedelta() <= at - then <= NEAR
             place = {name: value if name not in ("address", "lun") else "" for name, value in groups.items()}
@@ -367,6 +368,10 @@ class _Log:
         """A time of syslog: in the year of the line before, and the next where the months begin again."""
         if self.year is None:
             raise UnreadableFile("its lines give no year; give --year, that of its first line")
+        if (month, int(day)) == ("Feb", 29) and not isleap(self.year):
+            if self.last is None or self.last.month < 9 or not isleap(self.year + 1):
+                raise UnreadableFile(f"it has a 29th of February, which {self.year} has not; give another --year, that of its first line")
+            self.year += 1
         at = _local(self.year, month, day, time)
         if self.last is not None and at < self.last - HALF_YEAR:
             self.year += 1

@@ -1,3 +1,4 @@
+{%- set letters = "lower(replace(replace(replace(believed_claims.drive_id, ' ', ''), '_', ''), '.', ''))" %}
 -- Claims that a name belongs to a drive, each followed to the best known serial. Grain: source, alias, drive_id, valid_from.
 -- A guessed name counts where no source states one: a controller nvme0 does not identify its namespace nvme0n1. Documents that give
 -- a device several serials in two minutes, as smartctl does of a controller's drives, say nothing of it; nor does a period without length.
@@ -31,6 +32,22 @@ wide_names as (
     having count(distinct drive_id) = 1
 ),
 
+-- tools spell a serial number of one device in large or small letters, with blanks, an underscore for them, or a dot behind it
+spelled_serials as (
+    select alias, {{ letters }} as letters, coalesce(min(case when source = 'mapping' then drive_id end), min(drive_id)) as drive_id
+    from believed_claims
+    where host <> ''
+    group by alias, {{ letters }}
+    having count(distinct drive_id) > 1
+),
+
+spellings as (
+    select believed_claims.drive_id, min(spelled_serials.drive_id) as spelling
+    from believed_claims
+    inner join spelled_serials on believed_claims.alias = spelled_serials.alias and {{ letters }} = spelled_serials.letters
+    group by believed_claims.drive_id
+),
+
 stated_names as (
     select alias, drive_id from believed_claims where host <> '' and not is_controller
 ),
@@ -38,12 +55,13 @@ stated_names as (
 named_claims as (
     select
         believed_claims.*,
-        wide_names.alias is not null as is_wide,
-        coalesce(joined.drive_id, wide_names.drive_id, believed_claims.drive_id) as named_drive_id
+        wide_names.alias is not null or spellings.spelling <> believed_claims.drive_id as is_other_name,
+        coalesce(joined.drive_id, wide_names.drive_id, spellings.spelling, believed_claims.drive_id) as named_drive_id
     from believed_claims
     left join {{ ref('stg_raw__drive_aliases') }} as joined
         on believed_claims.drive_id = joined.alias and joined.source = 'mapping' and joined.valid_from is null and believed_claims.alias <> joined.alias
     left join wide_names on {{ wide_name('believed_claims.drive_id') }} = wide_names.alias
+    left join spellings on believed_claims.drive_id = spellings.drive_id
 )
 
 select
@@ -62,7 +80,7 @@ select
 from named_claims
 where is_controller and alias || 'n1' not in (select alias from stated_names) and drive_id not in (select drive_id from stated_names)
 union all
--- claims about the world wide name itself
+-- claims about the world wide name, or the other spelling, itself
 select distinct
     source,
     drive_id as alias,
@@ -70,4 +88,4 @@ select distinct
     cast(null as timestamp) as valid_from, cast(null as timestamp) as valid_until, cast(null as timestamp) as collected_at, '' as host,
     false as is_device, false as is_controller, true as is_derived
 from named_claims
-where is_wide
+where is_other_name
