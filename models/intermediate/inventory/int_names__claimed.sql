@@ -5,7 +5,7 @@
 with delivered_claims as (
     select
         *,
-        {{ valid_until('alias') }} as valid_until,
+        {{ valid_until('alias, drive_id') }} as valid_until,
         {{ host_of('alias') }} as host,
         regexp_extract(alias, '/(nvme[0-9]+)$', 1) <> '' as is_controller,
         source = 'smartctl'
