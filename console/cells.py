@@ -32,7 +32,7 @@ def by_number(name: str) -> list[str]:
     return [part.zfill(9) if part.isdigit() else part for part in re.split(r"(\d+)", name)]
 
 
-def address(page: str, **parameters: object) -> str:
+def address(page: str, /, **parameters: object) -> str:
     """The address of a page of the console."""
     given = {name: value for name, value in parameters.items() if value not in (None, "")}
     return f"{page}?{urlencode(given)}" if given else page

@@ -70,7 +70,7 @@ SLOW = {"acute": "slow", "chronic": "a little slow for weeks", "together": "driv
 SEARCH = "search for a part of its name"
 
 
-def link(page: str, shown: str, **parameters: object) -> Markup:
+def link(page: str, shown: str, /, **parameters: object) -> Markup:
     """A link to what a name names."""
     return Markup('<a href="{}">{}</a>').format(address(page, **(parameters or {"id": shown})), shown)
 

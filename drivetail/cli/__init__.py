@@ -31,7 +31,10 @@ class Main(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except (KeyboardInterrupt, click.Abort):
+        except (KeyboardInterrupt, click.Abort, RuntimeError) as error:
+            # DuckDB takes Ctrl-C for itself while a query runs
+            if not isinstance(error, (KeyboardInterrupt, click.Abort)) and str(error) != "Query interrupted":
+                raise
             click.echo("drivetail: interrupted", err=True)
             ctx.exit(INTERRUPTED)
 

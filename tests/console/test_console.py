@@ -202,6 +202,12 @@ def test_a_search_leads_to_what_is_named_in_full(client: httpx.Client, sought: s
     assert client.get("/search", params={"q": sought}).url.path == page
 
 
+@pytest.mark.parametrize("name", ["page", "shown", "query", "self", "name", "id", "download"])
+def test_a_parameter_of_any_name_breaks_no_page(client: httpx.Client, name: str):
+    for page in ("/", f"/drive?id={DRIVE}", "/table?name=marts.dim_drives", "/search?q=a", "/decisions"):
+        assert client.get(f"{page}{'&' if '?' in page else '?'}{name}=z").status_code < 500
+
+
 @pytest.mark.parametrize(
     "page",
     ["/drive?id=nobody", "/group?id=x", "/alert?id=x", "/drive?id=D00000002A&since=x", "/hour?id=D00000002A&at=x", "/table?name=raw.x"],

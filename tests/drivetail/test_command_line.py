@@ -14,8 +14,9 @@ from inspect import signature
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from drivetail.cli import main
+from drivetail.cli import Main, main
 from drivetail.service.hour import steps
 from drivetail.service.settings import load_settings, write_settings
 from engine.warehouse import Warehouse
@@ -88,6 +89,20 @@ def test_ctrl_c_ends_a_command_with_130(tmp_path: Path):
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=600)
     assert (process.returncode, said) == (130, "drivetail: interrupted\n")
+
+
+def test_ctrl_c_while_a_query_runs_ends_a_command_with_130():
+    group = Main("drivetail")
+    for name, error in (("ask", RuntimeError("Query interrupted")), ("fail", RuntimeError("Query")), ("loop", RecursionError())):
+
+        @group.command(name)
+        def fails(error: Exception = error) -> None:
+            raise error
+
+    done = CliRunner().invoke(group, ["ask"])
+    assert (done.exit_code, done.stderr) == (130, "drivetail: interrupted\n")
+    assert isinstance(CliRunner().invoke(group, ["fail"]).exception, RuntimeError)
+    assert isinstance(CliRunner().invoke(group, ["loop"]).exception, RecursionError)
 
 
 def test_the_hour_has_the_same_steps_with_airflow_and_without(tmp_path: Path):
