@@ -574,6 +574,8 @@ ONCE_BROKEN = [
     Plan(seed=1319, hosts=3, drives=5, hours=3, happenings=("machines", "gap"), sources="prometheus lsblk"),  # said again, by order
     Plan(seed=17, hosts=2, drives=5, hours=4, happenings=("boot",), sources="prometheus lsblk"),  # the later delivery landed first
     Plan(seed=34, hosts=3, drives=3, hours=3, happenings=("gap", "second boot"), sources="diskstats smartctl", deliveries=3),  # at a seam
+    Plan(999999, 3, 3, 3, ("boot", "swap", "second boot", "move", "machines", "reseat"), "prometheus lsblk", deliveries=3),  # a long step
+    Plan(16454, 1, 5, 5, ("boot", "paths", "machines", "cross", "pod"), "prometheus lsblk", overlap=True, deliveries=3),
     Plan(seed=21053, hosts=3, drives=8, hours=5, happenings=("arrays", "move", "second boot"), sources="prometheus"),
 ]
 
