@@ -147,7 +147,8 @@ def _cannot_say(cells: Sequence[Row], without: Sequence[Row], judged: Sequence[R
         lack = f"{len(without)} of {all_} cells lack two results before and after" if without else "not every cell could be compared"
         return f"Cannot say: {lack}; the others are not slower."
     runs = min(min(row["n_before"], row["n_after"]) for row in cells)
-    detectable = sorted(row["detectable_ratio"] for row in cells if row["detectable_ratio"] is not None)
+    # runs that are equal would show any change, were they not so few
+    detectable = sorted(row["detectable_ratio"] for row in cells if row["detectable_ratio"])
     more = [row["runs_to_show"] - min(row["n_before"], row["n_after"]) for row in cells if row["runs_to_show"] is not None]
     best = f" and from {100 * detectable[0]:.0f}% in the best" if len(detectable) > 1 and detectable[-1] >= 1.5 * detectable[0] else ""
     can = (

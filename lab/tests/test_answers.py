@@ -14,6 +14,7 @@ import pytest
 
 from engine.warehouse import Warehouse
 from lab.build import build_lab
+from lab.pages.before_after import _cannot_say
 from lab.pages.write import write_lab
 from lab.run.recording import LOCK
 from lab.simulate.draft import filefrag
@@ -207,6 +208,12 @@ def test_a_difference_that_is_not_shown_is_not_a_no(landed: Warehouse) -> None:
     assert f"Cannot say: these 3 runs show only changes from {100 * cell['detectable_ratio']:.0f}% in every cell" in said
     assert cell["runs_to_show"] > 30 and f"{cell['runs_to_show'] - 3} more of each phase would show 10%" in said
     assert not re.search(r"\bNo\b", said)
+
+
+@pytest.mark.parametrize("detectable_ratio", [0.0, None])
+def test_equal_runs_are_too_few(detectable_ratio: float | None) -> None:
+    cell = {"n_before": 3, "n_after": 4, "detectable_ratio": detectable_ratio, "runs_to_show": None}
+    assert _cannot_say([cell], [], [cell]) == "Cannot say: 3 runs are too few."
 
 
 def test_missing_runs_are_listed_with_their_cells(landed: Warehouse) -> None:
