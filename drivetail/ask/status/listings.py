@@ -138,16 +138,16 @@ LISTINGS = {
             "Hosts that sources call otherwise, short and with the domain, or in other letters",
             """
             with hosts as (
-                select coalesce(host, split_part(drive_id, '/', 1)) as host, count(*) as drive_count
-                from marts.dim_drives where host is not null or drive_id like '%/%' group by all
+                select distinct coalesce(host, split_part(drive_id, '/', 1)) as host
+                from marts.dim_drives where host is not null or drive_id like '%/%'
             )
-            select distinct one.host, other.host as other_host, one.drive_count, other.drive_count as other_drive_count
+            select distinct one.host, other.host as other_host
             from hosts as one
             inner join (select *, unnest([lower(host), lower(split_part(host, '.', 1))]) as name from hosts) as other
                 on lower(one.host) = other.name and (one.host < other.host or lower(one.host) <> lower(other.host))
             """,
             "host, other_host",
-            {"host": "host", "drives": "drive_count", "and host": "other_host", "its drives": "other_drive_count"},
+            {"host": "host", "and host": "other_host"},
             above="(records of one drive do not meet: give all sources one name for the host, as the folder's name or by --host-label)",
         ),
         "unnamed_drives": Listing(
