@@ -472,7 +472,7 @@ def _within(readings: list[Reading], begin: int, end: int) -> list[Reading]:
 
 
 def render(world: World) -> list[tuple[int, str, Files]]:
-    """Deliveries: which of the stretches, the source, and its files by path. What a server is asked is in `prometheus_samples`."""
+    """Deliveries: the number of the stretch, the source, and its files by path. What a server is asked is in `prometheus_samples`."""
     found = []
     sources = [*world.plan.sources.split(), *(["mdadm"] if any(host.arrays for host in world.hosts) else [])]
     for part, (begin, end) in enumerate(parts(world)):

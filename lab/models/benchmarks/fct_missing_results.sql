@@ -1,4 +1,4 @@
--- Cells with fewer results than expected_results. Grain: experiment_id, config_id, phase, pass, benchmark, test, parameter, size_bytes.
+-- Cells with fewer results than expected. Grain: experiment_id, config_id, phase, pass, benchmark, test, parameter, size_bytes.
 with writes as (
     select
         experiment_id, config_id,

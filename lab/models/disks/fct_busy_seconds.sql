@@ -1,6 +1,6 @@
 {%- set lab_idle_ratio = 0.05 %}{#- a device is idle in a second in which it is busy for less -#}
 {%- set lab_most_seconds = 1000000 %}{#- of a longer trace no busy share by second is computed -#}
--- The share of each second of a trace in which a device was busy_parts. Grain: experiment_id, config_id, phase, run_number, file, device, bin.
+-- The share of each second of a trace in which a device was busy. Grain: experiment_id, config_id, phase, run_number, file, device, bin.
 with windows as (
     select
         experiment_id, config_id, phase, run_number, file, device,

@@ -176,7 +176,7 @@ held_work as (
         on worked_hours.subject_id = other_drives.subject_id and worked_hours.hour_utc = other_drives.hour_utc and worked_hours.event_type = other_drives.event_type
 ),
 
--- of a drive, and of the RAID group that it is in
+-- planned maintenance of a drive holds back the hours of its RAID group as a whole, too
 maintenance as (
     select
         subjects.subject_type,

@@ -1,4 +1,4 @@
--- Every RAID group of a drive-hour or of inventory, with its width and the time it was observed_groups. Grain: raid_group_id.
+-- Every RAID group of a drive-hour or of inventory, with its width and the time it was observed. Grain: raid_group_id.
 with widths as (
     select
         raid_group_id, data_drive_count,

@@ -15,7 +15,7 @@ with claims as (
 ),
 
 -- A device has a serial until it is next looked at, if it has the same one then. Looks less than an hour apart are of one round,
--- in which a device has what it had until another serial is found on it. lsblk lists a host at once: what it lists no more is gone.
+-- in which a device has what it had until another serial is found on it. lsblk lists a whole host: a device that it no longer lists is gone.
 named_devices as (
     select
         source, drive_id, host, valid_from,
