@@ -10,11 +10,10 @@ spans as (
         cast(date_trunc('day', hour_utc) as timestamp) as day_utc,
         coalesce(from_utc, hour_utc) as span_from_utc,
         coalesce(to_utc, hour_utc + interval 1 hour) as span_to_utc,
-        -- the last reading, where the next one may be of the next delivery: what was measured is of the time before it
-        case
-            when to_utc is null and collected_at > coalesce(from_utc, hour_utc) and collected_at < hour_utc + interval 1 hour then collected_at
-            else coalesce(to_utc, hour_utc + interval 1 hour)
-        end as read_until_utc
+        -- the next delivery may have the next reading: what this one measured is of the time before its last
+        least(
+            coalesce(to_utc, hour_utc + interval 1 hour), case when to_utc is null and collected_at > coalesce(from_utc, hour_utc) then collected_at end
+        ) as read_until_utc
     from {{ relation }}
 ),
 
@@ -48,7 +47,7 @@ unmeasured_stretches as (
 ),
 
 -- A name that passed between two looks did so in a stretch that its source did not measure, if one of them is over and long enough between the looks.
--- Until the first stretch the old drive had the name, from the last one on the new drive. Each half is told on the day of its look: no other day is seen_spans.
+-- Until the first stretch the old drive had the name, from the last one on the new drive. Each half is told on the day of its look: no other day is looked at.
 parted_names as (
     select
         unmeasured_stretches.drive_id, unmeasured_stretches.source, unmeasured_stretches.day_utc, names.from_utc,
@@ -208,7 +207,7 @@ ordered_spans as (
     ) as several
 ),
 
--- spans that overlap one of a better place, and whether both are of paths to the drive: devices of one host, seen by one source at once
+-- spans that overlap one of a better rank, and whether both are of paths to the drive: devices of one host, seen by one source at once
 overlapping_spans as (
     select
         named_drive_id, {{ at }}, later.row_rank,

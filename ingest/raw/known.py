@@ -111,8 +111,8 @@ def last_sightings(news: pl.DataFrame, hours: pl.DataFrame, landing: Landing) ->
     devices = pl.concat([new["alias"], stated.filter(is_later).select("alias").collect()["alias"]]).unique()
     stored = stated.filter(pl.col("alias").is_in(devices.implode())).collect()
     said = pl.concat([stored, new.select(*facts, "file_no", "row_no")], how="diagonal").sort("alias", "valid_from")
-    after = said.select(pl.all().shift(-1).over("alias").name.suffix("_next"))
-    passed = pl.concat([said, after], how="horizontal").filter(pl.col("valid_to").is_null(), pl.col("drive_id") != pl.col("drive_id_next"))
+    followed = said.with_columns(pl.all().shift(-1).over("alias").name.suffix("_next"))
+    passed = followed.filter(pl.col("valid_to").is_null(), pl.col("drive_id") != pl.col("drive_id_next"))
     is_new = pl.col("file_no_next").is_not_null()
     before = passed.filter(is_new, pl.col("file_no").is_null())
     ended = [hours.join(passed.filter(~is_new).drop("file_no", "row_no"), on="alias")]

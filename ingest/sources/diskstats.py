@@ -128,22 +128,21 @@ def _before_set_back(snapshots: pl.DataFrame, landing: Landing) -> pl.DataFrame:
         & (pl.col("at").filter(~pl.col("is_ahead")).first().over(*of, "run") < pl.col("next_at"))
     )  # fmt: skip
     if ran_ahead.height:
-        for host, file_no, first, count in ran_ahead.group_by("host", "file_no").agg(pl.col("at").min(), pl.len().alias("rows")).rows():
-            landing.by_no[file_no].notes.append(
-                f"the clock of {host} ran ahead, to {_EPOCH + timedelta(seconds=first)}, and was set back: {count} lines are left out"
-            )
-        take_back(ran_ahead, landing.by_no, "rows_superseded")
+        _leave_out(ran_ahead, "the clock of {host} ran ahead, to {first}, and was set back: {count} lines are left out", landing)
         return _before_set_back(snapshots.join(ran_ahead, on=["file_no", "row_no"], how="anti", maintain_order="left"), landing)
     rows = rows.with_columns((~pl.col("is_behind")).cum_sum().over(of).alias("since"), pl.col("at").cum_max().over(of).alias("last_at"))
     shown_before = rows.filter(pl.col("is_behind") & pl.col("is_set_back").any().over(*of, "since"))
-    for host, file_no, first, count in shown_before.group_by("host", "file_no").agg(pl.col("at").min(), pl.len().alias("rows")).rows():
-        landing.by_no[file_no].notes.append(
-            f"the clock of {host} was set back to {_EPOCH + timedelta(seconds=first)}: {count} lines are left out, of times it had shown"
-        )
-    take_back(shown_before, landing.by_no, "rows_superseded")
+    _leave_out(shown_before, "the clock of {host} was set back to {first}: {count} lines are left out, of times it had shown", landing)
     last = shown_before.select("host", "device", pl.col("last_at").alias("at"), pl.lit(True).alias("is_set_back")).unique()
     kept = snapshots.join(shown_before, on=["file_no", "row_no"], how="anti", maintain_order="left")
     return kept.join(last, on=["host", "device", "at"], how="left", maintain_order="left")
+
+
+def _leave_out(rows: pl.DataFrame, said: str, landing: Landing) -> None:
+    """Take snapshots back, with a note on each host and file: `said`, with the `host`, its `first` time and the `count` of lines."""
+    for host, file_no, at, count in rows.group_by("host", "file_no").agg(pl.col("at").min(), pl.len().alias("rows")).rows():
+        landing.by_no[file_no].notes.append(said.format(host=host, first=_EPOCH + timedelta(seconds=at), count=count))
+    take_back(rows, landing.by_no, "rows_superseded")
 
 
 def cuts_in(host: str, text: str) -> list[datetime]:

@@ -54,9 +54,12 @@ def _batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
         if is_no_drive(name) and name not in of_xen:  # lsblk calls zram0 a disk too
             continue
         if not name or serial is None:
-            why = "the drive has no name" if not name else "the drive has no serial number; is it behind a RAID controller, or virtual?"
-            if name and "serial" not in device:
+            if not name:
+                why = "the drive has no name"
+            elif "serial" not in device:
                 why = "the list has no column SERIAL: print it, with `lsblk -o NAME,TYPE,SERIAL,...`"
+            else:
+                why = "the drive has no serial number; is it behind a RAID controller, or virtual?"
             rejected.append((row, why, "serial" if name else "name", name or None))
             continue
         alias = alias_of(host, name)

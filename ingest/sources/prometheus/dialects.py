@@ -20,7 +20,6 @@ _UNITS = {"_microseconds": "us", "_seconds": "s"}
 FACTS = ("serial", "wwn")
 ENCLOSURE, SLOT, GROUP = "drivetail_enclosure", "drivetail_slot", "drivetail_group"
 """Labels of where a drive is, and of its RAID group."""
-PATH = "/dev/"
 COLLECTOR = "drivetail_collector"
 """Label that says whose counters they are, of all collectors but node_exporter."""
 

@@ -24,7 +24,7 @@ from ingest.reading.histograms import BUCKET
 from ingest.sources.mdadm import IDLE_STATES
 from ingest.sources.prometheus.arrays import ARRAY, STATE, arrays_of
 from ingest.sources.prometheus.client import Client, PrometheusError, Series, TooMuch
-from ingest.sources.prometheus.dialects import DIALECTS, PATH, TODAY, Dialect, way_of
+from ingest.sources.prometheus.dialects import DIALECTS, TODAY, Dialect, way_of
 from ingest.sources.prometheus.health import METRICS as HEALTH
 from ingest.sources.prometheus.health import Point
 from ingest.sources.prometheus.readings import COUNTERS, LOOKBACK_US, READING, named_hosts
@@ -82,7 +82,7 @@ class Selection:
         names = f"{WHOLE_DRIVE}(p?[0-9]+)?" if MEMBER in metrics else f"{WHOLE_DRIVE}|{HIDDEN_PATH}|{VIRTUAL_PARTITION}"
         devices = self.dialect.devices(self.labels.device)
         drives = [
-            f"{device}=~{quoted(self.dialect.drives or f'({PATH})?({names})')}" if len(devices) == 1 else f'{device}!=""'
+            f"{device}=~{quoted(self.dialect.drives or f'(/dev/)?({names})')}" if len(devices) == 1 else f'{device}!=""'
             for device in devices
         ]
         if self.dialect.direction:
