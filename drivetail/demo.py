@@ -34,7 +34,8 @@ def run_demo(out: Path, drivetail: click.Command, end: date | None = None) -> No
 
     started = time.monotonic()
     fleet, warehouse = out / "fleet", Warehouse(out / "warehouse")
-    if out.exists() and any(out.iterdir()) and not (fleet / "truth").is_dir():
+    # the folder of a site may be made in it before
+    if not (fleet / "truth").is_dir() and any(path.is_file() for path in out.rglob("*")):
         raise click.UsageError(f"{out} holds something that no demo wrote; name another folder with --out")
     for folder in (fleet, warehouse.root):
         shutil.rmtree(folder, ignore_errors=True)

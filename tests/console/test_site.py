@@ -7,13 +7,15 @@ import re
 from pathlib import Path
 from urllib.parse import unquote
 
+import click
 import duckdb
 import pytest
 from click.testing import CliRunner
 from hostile import SLOW, attacked_fleet
 
-from console.site import WIDE, write_site
+from console.site import WIDE, earlier_files, write_site
 from drivetail.cli import main
+from drivetail.demo import run_demo
 from engine.read import QueryError, open_published
 from engine.warehouse import Warehouse
 from tests.golden import copied
@@ -96,6 +98,20 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path):
     with pytest.raises(QueryError, match="which no demo wrote"):
         write_site(Warehouse(tmp_path / "none"), tmp_path)
     assert (tmp_path / "index.html").read_text() == "mine"
+
+
+def test_the_site_of_a_demo_may_be_in_its_folder(tmp_path: Path):
+    @click.command(context_settings={"ignore_unknown_options": True})
+    @click.argument("words", nargs=-1, type=click.UNPROCESSED)
+    def stop(words: tuple[str, ...]):
+        raise LookupError(words[0])
+
+    earlier_files(tmp_path / "demo" / "site")
+    with pytest.raises(LookupError, match="simulate"):
+        run_demo(tmp_path / "demo", stop)
+    (tmp_path / "demo" / "site" / "mine").touch()
+    with pytest.raises(click.UsageError, match="no demo wrote"):
+        run_demo(tmp_path / "demo", stop)
 
 
 def test_the_command_writes_the_site_after_the_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
