@@ -124,6 +124,7 @@ seen_spans as (
 {%- set at = at | join(', ') %}
 {%- set common_hours = hours_between('greatest(one.span_from_utc, other.span_from_utc)', 'least(one.span_to_utc, other.span_to_utc)') %}
 {%- set all_hours = hours_between('least(one.span_from_utc, other.span_from_utc)', 'greatest(one.span_to_utc, other.span_to_utc)') %}
+{%- set seen = 'case when ' ~ common_hours ~ ' >= 0.9 * ' ~ all_hours ~ ' then {0}.{1} * (' ~ common_hours ~ ') / {0}.covered_hours end' %}
 claimants as (
     select
         seen_spans.*,
@@ -144,10 +145,11 @@ claimants as (
 compared_devices as (
     select
         one.serial, one.day_utc, one.is_one_drive, one.is_one_drive_of_hosts,
-        {%- for span, measure in (('one', 'ios'), ('other', 'ios'), ('one', 'busy_us'), ('other', 'busy_us')) %}
-        sum(
-            case when {{ common_hours }} >= 0.9 * {{ all_hours }} then {{ span }}.{{ measure }} * ({{ common_hours }}) / {{ span }}.covered_hours end
-        ) as {{ span }}_{{ measure }},
+        {%- for measure in ('ios', 'busy_us') %}
+        {%- set one, other = seen.format('one', measure), seen.format('other', measure) %}
+        sum({{ one }}) as one_{{ measure }},
+        sum({{ other }}) as other_{{ measure }},
+        sum(abs({{ one }} - {{ other }})) as apart_{{ measure }},
         {%- endfor %}
         one.host = other.host as is_one_host
     from claimants as one
@@ -156,7 +158,7 @@ compared_devices as (
     group by one.serial, one.day_utc, one.device, other.device, one.host, other.host, one.is_one_drive, one.is_one_drive_of_hosts
 ),
 
--- Counters agree, so that they may be one measurement, taken twice, where I/Os and busy time are within 10%, or both devices had fewer than 100 I/Os.
+-- Counters agree, so that they may be one measurement, taken twice, where I/Os and busy time, span by span, are no more than 10% apart, or both devices had fewer than 100 I/Os.
 contested_days as (
     select distinct serial, day_utc
     from compared_devices
@@ -273,7 +275,7 @@ hosts_rows as (
 
 {% macro overlap(one, other) %}{{ one }}.span_from_utc < {{ other }}.span_to_utc and {{ other }}.span_from_utc < {{ one }}.span_to_utc{% endmacro %}
 
-{% macro within_tenth(measure) %}coalesce(abs(one_{{ measure }} - other_{{ measure }}) <= 0.1 * greatest(one_{{ measure }}, other_{{ measure }}), true){% endmacro %}
+{% macro within_tenth(measure) %}coalesce(apart_{{ measure }} <= 0.1 * greatest(one_{{ measure }}, other_{{ measure }}), true){% endmacro %}
 
 {#- A sum of counts; what is partly unknown is unknown. -#}
 {% macro sum_where_all(value) %}case when count({{ value }}) = count(*) then cast(sum({{ value }}) as bigint) end{% endmacro %}

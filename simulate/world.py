@@ -361,8 +361,6 @@ def _replicas(world: World, draw: random.Random) -> None:
 
 
 def _clock(world: World, draw: random.Random) -> None:
-    if world.plan.sources == "prometheus lsblk":  # of two clocks that name drives nobody knows which is right
-        return
     host = draw.choice(world.hosts)
     host.set_at, host.set_by = world.instant(draw), draw.choice((-1, 1)) * draw.randrange(60, 1500)
 

@@ -59,6 +59,8 @@ def contradictions(readings: pl.DataFrame) -> pl.DataFrame:
     sums = own.group_by("pair", "side").agg(
         *(pl.col(f"{name}_more").clip(lower_bound=0).sum().alias(name) for name in _COUNTED),
         pl.any_horizontal(pl.col(f"{name}_more") < 0 for name in _COUNTED).sum().alias("falls"),
+        pl.col("at").min().alias("from"),
+        pl.col("at").max().alias("until"),
         ((pl.col("at").max() - pl.col("at").min()).dt.total_microseconds() / 1e6).alias("seconds"),
         *(pl.col(name).drop_nulls().unique().sort() for name in ("serial", "wwn")),
     )
@@ -84,7 +86,9 @@ def contradictions(readings: pl.DataFrame) -> pl.DataFrame:
     is_one_count = pl.col("falls_mixed") <= pl.max_horizontal("falls", "falls_other")
     others = {name: _disjoint(name) for name in ("serial", "wwn")}
     shares_wwn = (pl.col("wwn").list.set_intersection("wwn_other").list.len() > 0).fill_null(False)
-    is_other = others["serial"] & ~shares_wwn
+    # what one read before the other began may have been another drive
+    is_at_once = (pl.col("from") <= pl.col("until_other")) & (pl.col("from_other") <= pl.col("until"))
+    is_other = others["serial"] & ~shares_wwn & is_at_once
     said = pl.when(is_other).then(
         pl.format("serials {} and {}", pl.col("serial").list.first(), pl.col("serial_other").list.first())
     ).otherwise(
