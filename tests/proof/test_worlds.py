@@ -120,7 +120,9 @@ def with_breaks(device: list[Step], boots: list[int]) -> list[Step]:
         ups = [up for up in boots if found and found[-1].end < up <= each.begin]
         if ups or (found and each.begin - found[-1].end > longest):
             found.append(Step(each.source, each.watch, each.host, each.device, found[-1].end, max(ups, default=each.begin), None, 0, True))
-        each.is_cut |= each.end - each.begin > longest
+        # a host's clock that is set ahead shows as time in which nobody looked
+        is_set = each.begin < each.host.set_at <= each.end and not each.is_told
+        each.is_cut |= each.end - each.begin + is_set * each.host.set_by > longest
         found.append(each)
     return found
 
@@ -136,7 +138,9 @@ def stretches(world: World) -> Iterator[tuple[list[Step], list[tuple[int, int]]]
             cuts = [-1, *(n for n, each in enumerate(device) if each.is_cut), len(device)]
             for first, last in pairwise(cuts):
                 if stretch := device[first + 1 : last]:
-                    begin = -(2**40) if first < 0 else device[first].end
+                    # after a gap a look counts up to ten minutes early: a pool has no counters that say when it ended
+                    early = (600 if source == "zfs" else 300) if first >= 0 and device[first].bearing is None else 0
+                    begin = -(2**40) if first < 0 else max(device[first].begin, device[first].end - early)
                     end = 2**40 if last == len(device) else stretch[-1].end
                     seen = names[stretch[0].host.number, stretch[0].device]
                     yield stretch, [look for look in seen if begin <= look[0] <= end]
@@ -186,6 +190,10 @@ def hidden(world: World) -> set[int]:
         if is_unseen or len(borne) > max(len(looked), 1):
             place = stretch[0].host.number, stretch[0].device
             found |= {each.drive.number for each in world.bearings if (each.host, each.device) == place}
+    # of what was seen at a time that a clock showed twice nobody knows whether it was before the other
+    for host in world.hosts:
+        around = [each for each in world.bearings if each.host == host.number and abs(each.begin - host.set_at) < -host.set_by]
+        found |= {each.drive.number for each in world.bearings if (each.host, each.device) in {(one.host, one.device) for one in around}}
     return found
 
 
@@ -392,8 +400,10 @@ def _counted(said: Verdicts, warehouse: Warehouse, by_world: dict[int, list[dict
                 said.say(world, 2, f"{row['drive_id']}: {row['changed_spans']} spans are said to have changed hands, and one drive bore it")
         if row["shared_serial"] and any(row["shared_serial"] == drive.serial for drive in world.drives):
             said.say(world, 2, f"{row['drive_id']}: {row['shared_serial']} is said to be shared")
-        if row.get("path_spans", row.get("path_hours")) and not any(
-            each.path != (0, 1) and each.drive.serial == row["drive_id"] for each in world.bearings
+        if row.get("path_spans", row.get("path_hours")) and all(
+            each.path == (0, 1) and each.drive.number not in hidden(world)
+            for each in world.bearings
+            if each.drive.serial == row["drive_id"]
         ):
             said.say(world, 2, f"{row['drive_id']} is said to have several paths")
     for world in said.worlds:
@@ -577,6 +587,10 @@ ONCE_BROKEN = [
     Plan(999999, 3, 3, 3, ("boot", "swap", "second boot", "move", "machines", "reseat"), "prometheus lsblk", deliveries=3),  # a long step
     Plan(16454, 1, 5, 5, ("boot", "paths", "machines", "cross", "pod"), "prometheus lsblk", overlap=True, deliveries=3),
     Plan(seed=21053, hosts=3, drives=8, hours=5, happenings=("arrays", "move", "second boot"), sources="prometheus"),
+    Plan(3795, 2, 3, 3, ("boot", "restart", "clusters", "paths", "swap", "move"), "ceph"),  # a last look that said nothing new
+    Plan(1193, 2, 7, 5, ("pod address", "pod", "reseat", "arrays", "machines", "move"), "diskstats lsblk", overlap=True),  # equal days
+    Plan(4627, 1, 7, 5, ("boot", "arrays", "machines", "replicas", "pod", "wrap", "paths"), "prometheus diskstats lsblk", deliveries=3),
+    Plan(seed=1023, hosts=1, drives=8, hours=4, happenings=("boot", "clock", "swap"), sources="prometheus lsblk", deliveries=3),
 ]
 
 

@@ -96,14 +96,14 @@ passed_runs as (
         narrowed_runs.last_at, narrowed_runs.next_at
 ),
 
--- an operator's words; what was seen, before what is unknown, and that before what is only taken to have gone on; names without a time
-held_names as (
+-- an operator's words; then what was seen, before what is unknown, and that before what is only taken to have gone on; names without a time
+said_names as (
 {%- for certainty, drive_id, is_between_looks, from_at, to_at, relation in [
     (0, 'drive_id', 'false', 'valid_from', 'valid_until', "claims where source = 'mapping'"),
-    (1, 'drive_id', 'false', 'from_at', 'until_at', 'passed_runs where not is_last or is_seen_again'),
-    (2, 'cast(null as string)', 'is_uncut', 'until_at', 'next_from_at', 'passed_runs where next_drive_id <> drive_id'),
-    (3, 'drive_id', 'false', 'from_at', 'end_at', 'passed_runs where is_last'),
-    (3, 'drive_id', 'false', 'valid_from', 'valid_until', "claims where source <> 'mapping' and valid_from is null"),
+    (2, 'drive_id', 'false', 'from_at', 'until_at', 'passed_runs where not is_last or is_seen_again'),
+    (3, 'cast(null as string)', 'is_uncut', 'until_at', 'next_from_at', 'passed_runs where next_drive_id <> drive_id'),
+    (4, 'drive_id', 'false', 'from_at', 'end_at', 'passed_runs where is_last'),
+    (4, 'drive_id', 'false', 'valid_from', 'valid_until', "claims where source <> 'mapping' and valid_from is null"),
 ] %}
     select
         alias, source,
@@ -114,6 +114,32 @@ held_names as (
         coalesce({{ to_at }}, timestamp '{{ var("end_of_time") }}') as to_hour_utc
     from {{ relation }}{{ '\n    union all' if not loop.last }}
 {%- endfor %}
+),
+
+-- drives that several sources saw under this name
+agreed_names as (
+    select *
+    from (select *, min(source) over of_drive <> max(source) over of_drive as is_agreed from said_names window of_drive as (partition by alias, drive_id)) as said
+    where is_agreed and certainty in (2, 4)
+),
+
+-- one source still sees a drive when another has seen it go and the next one come: their clocks differ, and nobody knows which is right
+held_names as (
+    select * from said_names
+    union all
+    select
+        one.alias, one.source,
+        cast(null as string) as drive_id, false as is_between_looks, 1 as certainty,
+        other.from_hour_utc,
+        one.to_hour_utc
+    from agreed_names as one
+    inner join agreed_names as other
+        on one.alias = other.alias
+        and one.drive_id <> other.drive_id
+        and one.from_hour_utc < other.from_hour_utc
+        and one.to_hour_utc > other.from_hour_utc
+        and one.to_hour_utc < other.to_hour_utc
+    where one.certainty = 2
 ),
 
 {{ stretches('held_names', 'alias') }},
