@@ -119,6 +119,16 @@ def test_idle_drives_of_other_serials_are_of_other_machines(warehouse: Warehouse
     assert warehouse.rows("drive_aliases", "alias drive_id") == [("n1@x/sda", "A1"), ("n1@y/sda", "B1")]
 
 
+def test_what_one_replica_read_before_the_other_may_have_been_another_drive(warehouse: Warehouse) -> None:
+    """A call may have no more of two replicas than the last reading before a swap, and the first after it."""
+    text = [
+        scrape(n, 10 * n, info=f'serial="{serial}"', replica=replica)
+        for n, serial, replica in ((3, "A1", "b"), (4, "A1", "a"), (55, "B1", "b"), (56, "B1", "a"))
+    ]
+    assert land(warehouse, *text) == []
+    assert {row[0] for row in warehouse.rows("drive_aliases", "alias")} == {"n1/sda"}
+
+
 def test_a_host_keeps_its_name_in_a_call_that_contradicts_nothing(warehouse: Warehouse) -> None:
     busy = [scrape(n, 1000 + per * n, cluster=name) for n in range(0, 61, 5) for name, per in CLUSTERS.items()]
     idle = [scrape(n, 9000, cluster=name) for n in range(60, 121, 5) for name in CLUSTERS]
