@@ -7,7 +7,6 @@
 {%- set description = [
     'kind', 'vendor', 'model', 'firmware', 'flash_cell', 'capacity_bytes', 'rpm', 'interface', 'host', 'enclosure', 'site', 'timezone'
 ] %}
-{%- set without_role = (membership + description) | reject('equalto', 'role') | list %}
 with held_records as (
     select *, {{ valid_until('drive_id, host') }} as valid_until
     from {{ ref('stg_raw__drives') }}
@@ -195,15 +194,19 @@ decided_stretches as (
 {{ joined_stretches('decided_stretches', 'drive_id', membership + description + ['deployed_on', 'deployed_on_source', 'is_group_guessed', 'is_mapped', 'is_named_by_array']) }},
 
 periods as (
+    {%- set told %}drive_id, raid_group_id as named_raid_group_id, slot, raid_level, {{ description | join(', ') }}, deployed_on{% endset %}
     select
-        drive_id, {{ (membership + description) | join(', ') }}, deployed_on,
+        {{ told }},
         cast(null as string) as deployed_on_source,
+        -- a drive whose role nobody states serves data
+        coalesce(role, 'data') as role,
         valid_from, valid_to, is_group_guessed, is_mapped, is_named_by_array, from_hour_utc, to_hour_utc
     from named_records
     where not is_seen_from_hosts
     union all
     select
-        drive_id, {{ (membership + description) | join(', ') }}, deployed_on, deployed_on_source,
+        {{ told }}, deployed_on_source,
+        coalesce(role, 'data') as role,
         nullif(from_hour_utc, timestamp '{{ var("beginning_of_time") }}') as valid_from,
         nullif(to_hour_utc, timestamp '{{ var("end_of_time") }}') as valid_to,
         is_group_guessed, is_mapped, is_named_by_array, from_hour_utc, to_hour_utc
@@ -212,54 +215,45 @@ periods as (
 
 dated_periods as (
     select
-        drive_id, {{ without_role | join(', ') }}, deployed_on, deployed_on_source, valid_from, valid_to, is_group_guessed, is_mapped,
-        is_named_by_array, from_hour_utc, to_hour_utc,
-        -- a drive whose role nobody states serves data
-        coalesce(role, 'data') as role,
+        *,
         count(*) over (partition by drive_id) = 1 as is_only,
         row_number() over latest_first = 1 as is_latest,
         first_value({{ peer_kind('kind', 'interface', 'drive_id') }}) over latest_first as peer_kind,
-        min(case when coalesce(role, 'data') = 'data' then from_hour_utc end) over (partition by raid_group_id) as group_from_hour_utc
+        min(case when role = 'data' then from_hour_utc end) over (partition by named_raid_group_id) as group_from_hour_utc
     from periods
     window latest_first as (partition by drive_id order by valid_from desc nulls last, valid_to desc nulls first)
 ),
 
 counted_kinds as (
     select
-        raid_group_id, peer_kind,
+        named_raid_group_id, peer_kind,
         count(distinct case when role = 'data' then drive_id end) as data_drive_count,
         min(case when role = 'data' then from_hour_utc end) as first_hour_utc,
         count(distinct case when role = 'data' and from_hour_utc = group_from_hour_utc then drive_id end) as first_drive_count,
-        min(min(case when is_group_guessed then 1 else 0 end)) over (partition by raid_group_id) = 1 as is_guessed
+        min(min(case when is_group_guessed then 1 else 0 end)) over (partition by named_raid_group_id) = 1 as is_guessed
     from dated_periods
-    where raid_group_id is not null
-    group by raid_group_id, peer_kind
+    where named_raid_group_id is not null
+    group by named_raid_group_id, peer_kind
 ),
 
 -- the kind first seen keeps the group's name, whatever joins it later; of several the commonest then. In an array the known ones go first
 votes as (
     select
-        raid_group_id, peer_kind, is_guessed,
+        named_raid_group_id, peer_kind, is_guessed,
         row_number() over (
-            partition by raid_group_id
+            partition by named_raid_group_id
             order by
                 case when not is_guessed and (peer_kind = 'unknown' or data_drive_count = 0) then 1 else 0 end asc,
                 first_hour_utc asc nulls last, first_drive_count desc, peer_kind asc
         ) as kind_rank,
-        count(case when data_drive_count > 0 and (is_guessed or peer_kind <> 'unknown') then 1 end) over (partition by raid_group_id) > 1 as is_mixed
+        count(case when data_drive_count > 0 and (is_guessed or peer_kind <> 'unknown') then 1 end) over (partition by named_raid_group_id) > 1 as is_mixed
     from counted_kinds
 )
 
 select
-    dated_periods.drive_id,
-    {{ peer_group('dated_periods.raid_group_id', 'dated_periods.peer_kind', 'votes.peer_kind', 'votes.is_guessed', 'votes.is_mixed') }} as raid_group_id,
-    dated_periods.raid_group_id as named_raid_group_id,
-    dated_periods.peer_kind,
+    dated_periods.*,
+    {{ peer_group('dated_periods.named_raid_group_id', 'dated_periods.peer_kind', 'votes.peer_kind', 'votes.is_guessed', 'votes.is_mixed') }} as raid_group_id,
     votes.peer_kind as group_peer_kind,
-    coalesce(votes.is_mixed, false) as is_of_mixed_group,
-    dated_periods.role, dated_periods.{{ without_role[1:] | join(', dated_periods.') }},
-    dated_periods.deployed_on, dated_periods.deployed_on_source, dated_periods.valid_from, dated_periods.valid_to, dated_periods.is_group_guessed, dated_periods.is_mapped,
-    dated_periods.is_named_by_array,
-    dated_periods.from_hour_utc, dated_periods.to_hour_utc, dated_periods.is_only, dated_periods.is_latest
+    coalesce(votes.is_mixed, false) as is_of_mixed_group
 from dated_periods
-left join votes on dated_periods.raid_group_id = votes.raid_group_id and votes.kind_rank = 1
+left join votes on dated_periods.named_raid_group_id = votes.named_raid_group_id and votes.kind_rank = 1
