@@ -301,6 +301,13 @@ def _pod_address(world: World, draw: random.Random) -> None:
         host.labels.append((at, {**host.labels[0][1], "pod": f"ne-{n}", "instance": address, "node": host.name}))
 
 
+def _port(world: World, draw: random.Random) -> None:
+    """The exporter is moved to another port, where no other host has its address."""
+    host = draw.choice(world.hosts)
+    if "clusters" not in world.plan.happenings:
+        host.labels.append((world.instant(draw), {**host.labels[0][1], "instance": f"{host.name}:9200"}))
+
+
 def _clusters(world: World, draw: random.Random) -> None:
     """Hosts of two clusters have one address, and their drives tell no serial."""
     if len(world.hosts) < 2 or world.plan.sources not in ("prometheus", "api"):
@@ -378,7 +385,7 @@ def _arrays(world: World, draw: random.Random) -> None:
 
 EVERYWHERE: dict[str, Callable[[World, random.Random], None]] = {
     "clusters": _clusters, "dock": _dock, "machines": _machines, "paths": _paths, "arrays": _arrays, "wrap": _wrap, "gap": _gap,
-    "restart": _restart, "pod": _pod, "pod address": _pod_address, "replicas": _replicas, "clock": _clock,
+    "restart": _restart, "pod": _pod, "pod address": _pod_address, "port": _port, "replicas": _replicas, "clock": _clock,
 }  # fmt: skip
 IN_TIME: dict[str, Callable[[World, random.Random], Iterator[tuple[int, Act]]]] = {
     "boot": _boot, "second boot": _boot, "cross": _cross,

@@ -11,6 +11,7 @@ import polars as pl
 from ingest.contract.fleet import CONTRACT, IDENTITY, KEY
 from ingest.raw.judge import scan_stored, stored_files
 from ingest.raw.store import source_of, table_files
+from ingest.reading.devices import host_of
 
 if TYPE_CHECKING:
     from ingest.raw.landing import Landing
@@ -71,13 +72,13 @@ def without_known_claims(aliases: pl.DataFrame, landing: Landing) -> pl.DataFram
 
 
 def hosts_apart(landing: Landing) -> dict[str, set[str]]:
-    """The hosts of this source that have landed with a label's value in their name, by what stands before the `@`."""
+    """The hosts of this source that have landed with a label's value or a port in their name, by their name without it."""
     paths = [path for path in table_files(landing.staged.folders, "drives") if source_of(path) == landing.source]
     found: dict[str, set[str]] = {}
     if paths:
-        hosts = pl.scan_parquet(paths, glob=False).filter(pl.col("host").str.contains("@", literal=True)).select("host").unique().collect()
-        for host in hosts["host"]:
-            found.setdefault(host.rpartition("@")[0], set()).add(host)
+        is_apart = pl.col("host").str.contains(r"@|:\d+$")
+        for host in pl.scan_parquet(paths, glob=False).filter(is_apart).select("host").unique().collect()["host"]:
+            found.setdefault(host.rpartition("@")[0] or host_of(host), set()).add(host)
     return found
 
 

@@ -41,10 +41,12 @@ def land(warehouse: Warehouse, *texts: str) -> list[str]:
     return file.notes
 
 
-@pytest.mark.parametrize("label", ["pod", "job", "prometheus_replica"])
-def test_paths_that_follow_each_other_are_parts_of_the_hour(label: str, warehouse: Warehouse) -> None:
-    before = [scrape(n, 100 + 10 * n, **{label: "a"}) for n in range(0, 25, 4)]
-    assert land(warehouse, *before, *(scrape(n, 100 + 10 * n, **{label: "b"}) for n in range(28, 61, 4))) == []
+@pytest.mark.parametrize(
+    ("label", "values"), [("pod", "ab"), ("job", "ab"), ("prometheus_replica", "ab"), ("instance", ("n1:9100", "n1:9200"))]
+)
+def test_paths_that_follow_each_other_are_parts_of_the_hour(label: str, values: Sequence[str], warehouse: Warehouse) -> None:
+    before = [scrape(n, 100 + 10 * n, **{label: values[0]}) for n in range(0, 25, 4)]
+    assert land(warehouse, *before, *(scrape(n, 100 + 10 * n, **{label: values[1]}) for n in range(28, 61, 4))) == []
     assert warehouse.rows("drive_hours", SPANS) == [
         ("n1/sda", None, minute(24), 240, pytest.approx(0.4)), ("n1/sda", minute(28), None, 320, pytest.approx(32 / 60)),
     ]  # fmt: skip
@@ -119,7 +121,7 @@ def test_idle_drives_of_other_serials_are_of_other_machines(warehouse: Warehouse
     assert warehouse.rows("drive_aliases", "alias drive_id") == [("n1@x/sda", "A1"), ("n1@y/sda", "B1")]
 
 
-def test_what_one_replica_read_before_the_other_may_have_been_another_drive(warehouse: Warehouse) -> None:
+def test_replicas_that_saw_two_drives_in_turn_are_one_host(warehouse: Warehouse) -> None:
     """A call may have no more of two replicas than the last reading before a swap, and the first after it."""
     text = [
         scrape(n, 10 * n, info=f'serial="{serial}"', replica=replica)
@@ -135,6 +137,12 @@ def test_a_host_keeps_its_name_in_a_call_that_contradicts_nothing(warehouse: War
     assert len(land(warehouse, *busy)) == 1
     assert land(warehouse, *idle) == []
     assert {row[0] for row in warehouse.rows("drive_hours", SPANS)} == {"n1@eu/sda", "n1@us/sda"}
+
+
+def test_a_machine_with_a_port_in_its_name_keeps_it_when_alone(warehouse: Warehouse) -> None:
+    both = [scrape(n, 1000 + port % 100 * n, instance=f"localhost:{port}") for n in range(0, 61, 5) for port in (9101, 9102)]
+    assert land(warehouse, *both) == land(warehouse, *(scrape(n, 9000 + n, instance="localhost:9102") for n in range(60, 121, 5))) == []
+    assert [row[0] for row in warehouse.rows("drive_hours", SPANS)] == ["localhost:9101/sda", *["localhost:9102/sda"] * 2]
 
 
 def test_several_labels_part_three_machines() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import polars as pl
 
 from ingest.contract.findings import some_of
+from ingest.reading.devices import host_of
 from ingest.sources.prometheus.dialects import COLLECTOR, TODAY
 from ingest.sources.prometheus.readings import DRIVE, IDENTITY, NEEDED, RATED
 
@@ -193,8 +194,13 @@ def labels_of(path: str) -> dict[str, str]:
 
 
 def named(host: str, labels: Mapping[str, str], by: tuple[str, ...]) -> str:
-    """A host's name with the values of these labels: `10.0.0.5@us1`; behind a slash a device is named, so none is in it."""
+    """A host's name with the values of these labels: `10.0.0.5@us1`; behind a slash a device is named, so none is in it.
+
+    Where its target's port alone tells it apart, the target.
+    """
     values = [value.replace("/", "-") for name in by if (value := labels.get(name))]
+    if len(values) == 1 and host_of(values[0]) == host:
+        return values[0]
     return f"{host}@{','.join(values)}" if values else host
 
 

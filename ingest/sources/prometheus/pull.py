@@ -165,7 +165,7 @@ def pull_latencies(client: Client, selection: Selection, first: datetime, end: d
     number of counts left out, where the count or its bucket is not a number. Raises: PrometheusError.
     """
     series = _each_once(client.query_range(selection.of([HISTOGRAM]), unix_of(first), unix_of(end), HOUR))
-    hosts = named_hosts([one.labels.get(selection.labels.host, "") for one in series])
+    hosts = _hosts(series, selection)
     rows: list[tuple[str | float, ...]] = []
     apart = ("__name__", "le", "operation", "ops", selection.labels.device)
     for one in series:
@@ -250,11 +250,10 @@ def _pull(client: Client, selection: Selection, start: int, end: int, step: int)
         "info": at_steps(selection.of([INFO])) if is_described else counters,
         "member": at_steps(selection.of([MEMBER])) if is_described else [],
     }
-    targets = [one.labels.get(selection.labels.host, "") for one in answers["scrapes"]]
-    hosts = named_hosts(targets)
+    hosts = _hosts(answers["scrapes"], selection)
     listed: dict[str, list[str]] = {}
-    for target, one in zip(targets, answers["scrapes"], strict=True):
-        listed.setdefault(target, []).append(one.labels.get(selection.labels.device, ""))
+    for target, device in (_place(one, selection) for one in answers["scrapes"]):
+        listed.setdefault(target, []).append(device)
     partitions = {
         (target, name) for target, names in listed.items() for name in {*names} - without_whole_disk(names) if _is_partition(name)
     }
@@ -283,6 +282,14 @@ def _since(readings: pl.DataFrame, unix: int) -> pl.DataFrame:
     """The readings after an instant, and the last of each path up to it."""
     begin = datetime.fromtimestamp(unix, UTC).replace(tzinfo=None)
     return readings.sort(*_PLACE, "at").filter((pl.col("at") > begin) | (pl.col("at").shift(-1).over(*_PLACE) > begin).fill_null(True))
+
+
+def _hosts(series: list[Series], selection: Selection) -> dict[str, str]:
+    """Scrape target -> host (`named_hosts`), of series at steps: a target may have its first sample after another's last in one step."""
+    times: dict[str, list[float]] = {}
+    for one in series:
+        times.setdefault(_place(one, selection)[0], []).extend(float(at) for at, _ in (one.points[0], one.points[-1]))
+    return named_hosts(times, {target: (min(found), max(found)) for target, found in times.items()})
 
 
 def _is_partition(device: str) -> bool:

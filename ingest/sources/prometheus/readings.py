@@ -8,7 +8,9 @@ interval at either end. Latency is the time over the I/Os of the same increments
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import combinations
 
 import polars as pl
 
@@ -101,11 +103,20 @@ def checks(with_rates: bool = False) -> list[Check]:
     return found
 
 
-def named_hosts(instances: list[str]) -> dict[str, str]:
-    """Scrape target -> host: without its port, but where two targets of one host differ in it only."""
-    hosts = {instance: host_of(instance) for instance in set(instances)}
-    shared = {host for host in hosts.values() if sum(other == host for other in hosts.values()) > 1}
-    return {instance: instance if host in shared else host for instance, host in hosts.items()}
+def named_hosts(instances: Iterable[str], seen: Mapping[str, tuple[float, float]] | None = None) -> dict[str, str]:
+    """Scrape target -> host: without its port, but where two targets of one host that were there at once differ in it only.
+
+    seen: when each was first and last there, if it was; without it they were all there at once.
+    """
+    targets: dict[str, list[str]] = {}
+    for instance in dict.fromkeys(instances):
+        targets.setdefault(host_of(instance), []).append(instance)
+    names = {}
+    for host, of_host in targets.items():
+        times = (seen.get(instance, (0, 0)) if seen else (0, 1) for instance in of_host)
+        is_at_once = any(one[0] < other[1] and other[0] < one[1] for one, other in combinations(times, 2))
+        names |= {instance: instance if is_at_once else host for instance in of_host}
+    return names
 
 
 def roll_up(readings: pl.DataFrame, sample_seconds: int | None = None) -> Rolled:

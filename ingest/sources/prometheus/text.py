@@ -23,7 +23,7 @@ from ingest.contract.findings import some_of
 from ingest.contract.values import ROLES
 from ingest.raw.staging import write_parquet
 from ingest.reading.batches import REJECTION
-from ingest.reading.devices import drive_of, is_path, whole_drives, without_whole_disk
+from ingest.reading.devices import drive_of, host_of, is_path, whole_drives, without_whole_disk
 from ingest.reading.readers import SHOWN_VALUE_CHARS, text_blocks
 from ingest.sources.prometheus.arrays import ARRAY, STATE, arrays_of
 from ingest.sources.prometheus.dialects import (
@@ -233,7 +233,7 @@ def read_samples(path: Path, folder: str, labels: Labels, scratch: Path) -> Samp
         raise UnreadableFile(f"no counter of a drive in {done} lines: {said}; expected {EXPECTED}")
     if not days and not health.height:
         raise UnreadableFile("no sample has a number and a time, and there is no node_time_seconds for the time of the scrape")
-    series, notes = _located(known, folder, labels)
+    series, notes = _located(known, folder, labels, pl.scan_parquet(spooled, glob=False))
     health, contradicted = _without_contradicted(health, series)
     broken.append(_rejected(contradicted, CONTRADICTED, "value", "value"))
     return SampleFile(spooled, series, pl.concat([*broken, _no_time(untimed)]).sort("row", maintain_order=True), notes, dict(days), health)
@@ -302,14 +302,15 @@ def _timed(lines: pl.DataFrame) -> pl.DataFrame:
     return lines.with_columns(micros.round().cast(pl.Int64).cast(pl.Datetime("us")).alias("at"))
 
 
-def _located(known: pl.DataFrame, folder: str, labels: Labels) -> tuple[pl.DataFrame, list[str]]:
-    """The series with what `located_by` says of them, counters of whole drives and paths to them only; notes."""
+def _located(known: pl.DataFrame, folder: str, labels: Labels, samples: pl.LazyFrame) -> tuple[pl.DataFrame, list[str]]:
+    """The series with what `located_by` says of them, counters of whole drives and paths to them only; notes. samples: _SPOOLED."""
     known = known.filter(pl.col("metric").is_in(_WANTED) | _is_health()).drop("series")
     read = {text: json.loads(text) for text in known["labels"].unique(maintain_order=True)}
     uname = known.filter(pl.col("metric") == UNAME)["labels"].to_list()
     nodename = read[uname[0]].get("nodename", "") if uname else ""
     unlabelled = folder if nodename in _UNNAMED else nodename
-    hosts = named_by_watcher(read.values(), labels.host)
+    targets = {text: target for text, one in read.items() if (target := one.get(labels.host))}
+    hosts = named_by_watcher(read.values(), labels.host, _seen(targets, known, samples))
     located = pl.DataFrame(
         [located_by(text, one, hosts, labels, unlabelled) for text, one in read.items()],
         schema={"labels": pl.String(), "host": pl.String(), "device": pl.String(), "path": pl.String(), "labelled_group": pl.String()},
@@ -385,13 +386,28 @@ def located_by(
     )
 
 
-def named_by_watcher(series: Iterable[Mapping[str, str]], host: str) -> dict[str, str]:
-    """Scrape target -> host: targets of one collector that differ in the port only are apart, those of several are one machine."""
+def _seen(targets: Mapping[str, str], known: pl.DataFrame, samples: pl.LazyFrame) -> dict[str, tuple[float, float]]:
+    """When each scrape target, by the labels of its series, was first and last there; asked where several are of one host."""
+    if len({*targets.values()}) == len({host_of(target) for target in targets.values()}):
+        return {}
+    at = pl.col("at").cast(pl.Int64)
+    times = samples.group_by("series_no").agg(at.min().alias("first"), at.max().alias("last")).collect()
+    named = known.with_columns(pl.col("labels").replace_strict(targets, default=None).alias("target")).drop_nulls("target")
+    found = named.join(times, on="series_no").group_by("target").agg(pl.col("first").min(), pl.col("last").max())
+    return {target: (first, last) for target, first, last in found.iter_rows()}
+
+
+def named_by_watcher(
+    series: Iterable[Mapping[str, str]], host: str, seen: Mapping[str, tuple[float, float]] | None = None
+) -> dict[str, str]:
+    """Scrape target -> host: targets of one collector that were there at once and differ in the port only are apart (`named_hosts`),
+    those of several collectors are one machine.
+    """
     targets: dict[str, list[str]] = {}
     for labels in series:
         if host in labels:
             targets.setdefault(labels.get(COLLECTOR, TODAY.collector), []).append(labels[host])
-    return {target: name for watched in targets.values() for target, name in named_hosts(watched).items()}
+    return {target: name for watched in targets.values() for target, name in named_hosts(watched, seen).items()}
 
 
 def identities(lines: pl.DataFrame, read: dict[str, dict[str, str]]) -> pl.DataFrame:
