@@ -369,6 +369,10 @@ def section(futures: dict[int, Future], verdicts: list[Verdict], rows: list[Row]
         row for row in mine
         if row["net_tail_hours"] < max(other["net_tail_hours"] for other in naive if (other["seed"], other["week"]) == (row["seed"], row["week"]))
     ]  # fmt: skip
+    # the first Monday on which every story has begun knows days of some; from the second on each has a week. Who ails by nature begins at any time
+    settled = {seed: max(drive.onset for drive in future.stories.values()) // (7 * 24) + 2 for seed, future in futures.items()}
+    late = [row for row in behind if row["week"] >= settled[row["seed"]]]
+    early_count = sum(row["week"] < settled[row["seed"]] for row in mine)
     drive_weeks = sum(row["drives"] for row in mine)
     lines = [
         f"{len(futures)} fleets of {min(f.drive_count for f in futures.values())} to {max(f.drive_count for f in futures.values())} drives (seeds"
@@ -403,11 +407,17 @@ def section(futures: dict[int, Future], verdicts: list[Verdict], rows: list[Row]
         f"Healthy drives, without a story and not ailing by nature, raise {all_false:.1f} alerts per 1,000 of them and week, {shown_false:.1f} of which"
         " stand alone; the others are part of an incident or of the drive's other alert. Each is of three slow hours or more.",
         "",
-        f"A naive rule is ahead of `replace` on some Mondays: {ahead}. Drives become slow until day {ONSET_DAYS[1]}; one that has been slow for less than three days"
-        " may be over a bad spell. An ailing drive has a bad week now and then, and may be quiet in the four after.",
+        f"A naive rule is ahead of `replace` on {len(behind) - len(late)} of the {early_count} Mondays before the second after a fleet's last onset, and on"
+        f" {len(late)} of the {len(mine) - early_count} from it on: {ahead}. Drives become slow until day {ONSET_DAYS[1]}; one that has been slow for less than"
+        " three days may be over a bad spell. An ailing drive has a bad week now and then, and may be quiet in the four after.",
     ]
     bounds = [
-        Bound("Mondays at which a naive rule has more net benefit than `replace`", len(behind), 0, "Mondays"),
+        Bound(
+            "Mondays, from the second after the last onset on, at which a naive rule has more net benefit than `replace`",
+            len(late),
+            0,
+            "Mondays",
+        ),
         Bound("one-off or path drives among `replace`", sum(row["one_off"] + row["path"] for row in mine), 0, "drives"),
         Bound(
             "`replace` of drives that are well, per 1,000 drives and week",

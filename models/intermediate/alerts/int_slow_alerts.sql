@@ -2,15 +2,7 @@
 -- Alerts, what an operator should look at: a drive that has become slow, once however often it comes back; drives of one enclosure or host that became slow
 -- together, once for all of them and by the narrowest place that most of them share; a RAID group that is slow as a whole against its own
 -- past; a drive that has become a little slow for good. Also those that a floor of concern holds back. Grain: subject_type, subject_id, reason, raised_at.
-with lone_alerts as (
-    select
-        raised.*,
-        together.incident_id as part_of
-    from {{ ref('int_slow_alerts__raised') }} as raised
-    left join {{ ref('int_slow_alerts__together') }} as together on raised.alert_id = together.alert_id
-),
-
-together as (
+with together as (
     select
         incidents.incident_id, incidents.place_type, incidents.place_id, incidents.raised_at, incidents.reopened_at, incidents.episode_count,
         case when count(raised.cleared_at) = count(*) then max(raised.cleared_at) end as cleared_at,
@@ -29,12 +21,15 @@ together as (
 )
 
 select
-    alert_id, subject_type, subject_id, reason, raid_group_id, raised_at, cleared_at, episode_count, reopened_at, first_slow_hour_utc,
-    last_slow_hour_utc, slow_hours, imbalanced_hours, load_known_hours, load_ratio,
-    cast(drive_count as bigint) as drive_count,
-    median_slowdown, max_slowdown, worst_hour_utc, latency_us, median_latency_us, part_of, despite_work, peer_kind, max_latency_us,
-    floor_us, held_back_by
-from lone_alerts
+    raised.alert_id, raised.subject_type, raised.subject_id, raised.reason, raised.raid_group_id, raised.raised_at, raised.cleared_at,
+    raised.episode_count, raised.reopened_at, raised.first_slow_hour_utc, raised.last_slow_hour_utc, raised.slow_hours,
+    raised.imbalanced_hours, raised.load_known_hours, raised.load_ratio,
+    cast(raised.drive_count as bigint) as drive_count,
+    raised.median_slowdown, raised.max_slowdown, raised.worst_hour_utc, raised.latency_us, raised.median_latency_us,
+    members.incident_id as part_of,
+    raised.despite_work, raised.peer_kind, raised.max_latency_us, raised.floor_us, raised.held_back_by
+from {{ ref('int_slow_alerts__raised') }} as raised
+left join {{ ref('int_slow_alerts__together') }} as members on raised.alert_id = members.alert_id
 union all
 select
     incident_id as alert_id,

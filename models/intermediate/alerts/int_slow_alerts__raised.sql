@@ -33,6 +33,8 @@ alerts as (
         max(floor_us) as floor_us,
         min(hour_utc) as first_slow_hour_utc,
         max(hour_utc) as last_slow_hour_utc,
+        -- the more often it came back, the longer it has to be quiet
+        max(hour_utc) + {{ time_to_clear('max(episode_number)') }} as quiet_at,
         max(last_of_subject_utc) as last_of_subject_utc,
         max_by(raid_group_id, hour_utc) as raid_group_id,
         count(*) as slow_hours,
@@ -47,14 +49,6 @@ alerts as (
         max(case when worst_rank = 1 then median_latency_us end) as median_latency_us
     from alert_hours
     group by subject_type, subject_id, alert_number
-),
-
-timed_alerts as (
-    select
-        *,
-        -- the more often it came back, the longer it has to be quiet
-        last_slow_hour_utc + {{ time_to_clear('episode_count') }} as quiet_at
-    from alerts
 )
 
 select
@@ -75,7 +69,7 @@ select
         end
     ) as cleared_at,
     case alerts.subject_type when 'drive' then 1 else raid_groups.data_drive_count end as drive_count
-from timed_alerts as alerts
+from alerts
 left join {{ ref('int_drives') }} as drives on alerts.subject_type = 'drive' and alerts.subject_id = drives.drive_id
 left join {{ ref('int_drives__standing') }} as standing on drives.drive_id = standing.drive_id
 left join {{ ref('int_raid_groups') }} as raid_groups

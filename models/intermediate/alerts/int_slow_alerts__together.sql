@@ -4,7 +4,7 @@ with by_place as (
     select
         raised.alert_id,
         raised.alert_id || ' ' || cast(episodes.episode_number as string) as episode_id,
-        raised.subject_id,
+        raised.subject_id, raised.episode_count,
         places.place_type, places.place_id,
         episodes.raised_at, episodes.first_slow_hour_utc, episodes.last_slow_hour_utc
     from {{ ref('int_slow_alerts__raised') }} as raised
@@ -75,27 +75,24 @@ incidents as (
 ),
 
 -- a drive that was mostly slow alone keeps its own alert
-shared_places as (
+mostly_shared as (
     select
-        chained_alerts.alert_id, chained_alerts.place_type, chained_alerts.place_id,
-        ordered_chains.incident_number,
-        count(*) as shared_count
+        chained_alerts.alert_id,
+        chained_alerts.subject_id as drive_id,
+        chained_alerts.place_type, chained_alerts.place_id, ordered_chains.incident_number,
+        row_number() over (
+            partition by chained_alerts.alert_id
+            order by count(*) desc, chained_alerts.place_type asc, ordered_chains.incident_number desc
+        ) as share_rank
     from chained_alerts
     inner join ordered_chains
         on chained_alerts.place_type = ordered_chains.place_type
         and chained_alerts.place_id = ordered_chains.place_id
         and chained_alerts.chain_number = ordered_chains.chain_number
-    group by chained_alerts.alert_id, chained_alerts.place_type, chained_alerts.place_id, ordered_chains.incident_number
-),
-
-mostly_shared as (
-    select
-        shared_places.*,
-        raised.subject_id as drive_id,
-        row_number() over (partition by shared_places.alert_id order by shared_places.shared_count desc, shared_places.place_type asc, shared_places.incident_number desc) as share_rank
-    from shared_places
-    inner join {{ ref('int_slow_alerts__raised') }} as raised on shared_places.alert_id = raised.alert_id
-    where 2 * shared_places.shared_count >= raised.episode_count
+    group by
+        chained_alerts.alert_id, chained_alerts.subject_id, chained_alerts.episode_count, chained_alerts.place_type, chained_alerts.place_id,
+        ordered_chains.incident_number
+    having 2 * count(*) >= chained_alerts.episode_count
 ),
 
 members as (

@@ -1,3 +1,6 @@
+{%- set heavy_hours = 24 %}{#- in 28 days at `imbalanced` times the I/Os of its peers: from them on a drive says whether such a load slows drives down -#}
+{%- set heavy_drives = 10 %}{#- of a kind, least; and at least this share of them well in most of these hours: then it does not. Where it does, two of three were slow -#}
+{%- set heavy_well_share = 0.8 %}
 -- Facts known of each drive at a boundary, of drives with a slow hour in the 28 days before it. Grain: drive_id, boundary_utc.
 with slow_weeks as (
     select
@@ -59,6 +62,32 @@ jobs as (
     group by drive_id, boundary_utc
 ),
 
+-- where drives of a kind do much more than their peers and are well, load does not explain a slow one
+heavy_drives as (
+    select
+        boundaries.boundary_utc, days.drive_id,
+        2 * sum(days.heavy_slow_hours) <= sum(days.heavy_hours) as is_well
+    from {{ ref('int_boundaries') }} as boundaries
+    inner join {{ ref('int_drive_days') }} as days
+        on days.day_utc < cast(boundaries.boundary_utc as date)
+        and days.day_utc >= cast(boundaries.boundary_utc - interval 28 day as date)
+    where days.heavy_hours > 0
+    group by boundaries.boundary_utc, days.drive_id
+    having sum(days.heavy_hours) >= {{ heavy_hours }}
+),
+
+heavy_kinds as (
+    select
+        heavy_drives.boundary_utc, described.kind,
+        count(*) >= {{ heavy_drives }} and count(case when heavy_drives.is_well then 1 end) >= {{ heavy_well_share }} * count(*) as is_load_harmless
+    from heavy_drives
+    inner join {{ ref('int_drives__described') }} as described
+        on heavy_drives.drive_id = described.drive_id
+        and heavy_drives.boundary_utc > described.from_hour_utc
+        and heavy_drives.boundary_utc <= described.to_hour_utc
+    group by heavy_drives.boundary_utc, described.kind
+),
+
 -- slow hours in which maintenance was planned or its array worked, but for those in which it was slower than others at that work; which array that is, inventory says as of now
 weeks_of_work as (
     select hours.subject_id as drive_id, boundaries.boundary_utc, count(*) as work_hours
@@ -80,7 +109,8 @@ select
     slow_weeks.slow_hours_28d, slow_weeks.slow_days_14d, slow_weeks.slow_hours_3d, slow_weeks.together_hours_28d, slow_weeks.tail_hours_caused_28d,
     slow_weeks.tail_hours_paired_28d, slow_weeks.last_slow_hour_utc, slow_weeks.load_ratio,
     coalesce(weeks_of_work.work_hours, 0) as work_hours_28d,
-    coalesce(observed_weeks.is_group_guessed, false) and not coalesce(jobs.is_one_job, false) as has_unlike_peers
+    coalesce(observed_weeks.is_group_guessed, false) and not coalesce(jobs.is_one_job, false) as has_unlike_peers,
+    coalesce(heavy_kinds.is_load_harmless, false) as is_load_harmless
 from slow_weeks
 inner join observed_weeks on slow_weeks.drive_id = observed_weeks.drive_id and slow_weeks.boundary_utc = observed_weeks.boundary_utc
 left join jobs on slow_weeks.drive_id = jobs.drive_id and slow_weeks.boundary_utc = jobs.boundary_utc
@@ -90,6 +120,7 @@ left join {{ ref('int_drives__described') }} as described
     on slow_weeks.drive_id = described.drive_id
     and slow_weeks.boundary_utc > described.from_hour_utc
     and slow_weeks.boundary_utc <= described.to_hour_utc
+left join heavy_kinds on slow_weeks.boundary_utc = heavy_kinds.boundary_utc and described.kind = heavy_kinds.kind
 left join {{ ref('int_drives') }} as drives on slow_weeks.drive_id = drives.drive_id
 left join {{ ref('int_drives__standing') }} as standing on slow_weeks.drive_id = standing.drive_id
 -- a drive that has gone needs no verdict

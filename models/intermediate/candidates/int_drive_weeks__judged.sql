@@ -2,6 +2,7 @@
 {%- set onset_share = 0.9 %}{#- share of slow hours of the last three days, and -#}
 {%- set onset_hours = 64 %}{#- least slow hours, from which a drive is slow for good. A spell of two and a half days has fewer -#}
 {%- set thin_ratio = 2 %}{#- telemetry of less than half of the hours of its days stands for whole days: a first day that is cut or a lost hour costs nothing that anybody saw -#}
+{%- set beyond_load = 4 %}{#- times its peers' I/Os, from which other drives' load says nothing of a drive's -#}
 {%- set quiet_days = 14 %}{#- without a slow hour: it leaves the list -#}
 -- Verdict on each drive at a boundary by the facts known then, and by which rule. Grain: drive_id, boundary_utc.
 with drive_weeks as (
@@ -51,7 +52,7 @@ tried_weeks as (
         or together_hours_28d >= {{ var('candidate_watch_hours') }}
         or (pair_ratio > 0 and slow_hours_28d >= {{ var('candidate_watch_hours') }}) as is_watched,
         2 * together_hours_28d > slow_hours_28d as is_shared,
-        coalesce(load_ratio >= {{ var('imbalanced') }}, false) as is_overloaded,
+        coalesce(load_ratio >= case when is_load_harmless then {{ beyond_load }} else {{ var('imbalanced') }} end, false) as is_overloaded,
         coalesce(2 * work_hours_28d > slow_hours_28d, false) as is_at_work,
         -- the parts of the rule
         own_tail_hours_28d > {{ var('replace_evidence_cost_ratio') }} * cost_tail_hours as is_enough,

@@ -6,7 +6,7 @@
     'reported', 'in_population', 'slowdown', 'slow', 'mild', 'peer', 'data', 'low_coverage', 'no_io', 'too_few_drives', 'zero_median', 'too_few_ios', 'unlike_load', 'no_peers',
     'undirected'
 ] %}
-{%- set numbers = ['judged_hours', 'like_load_hours', 'judged_slow_hours', 'io_count'] %}
+{%- set numbers = ['judged_hours', 'like_load_hours', 'judged_slow_hours', 'heavy_hours', 'heavy_slow_hours', 'io_count'] %}
 {%- for edge in var('slowdown_edges') %}{% do numbers.append('slowdown_hours_' ~ edge_name(edge)) %}{% endfor %}
 {%- for edge in (var('chronic_clear_slowdown'), var('chronic_slowdown')) %}{% do numbers.append('judged_hours_' ~ edge_name(edge)) %}{% endfor %}
 with computed_days as (
@@ -47,6 +47,8 @@ with computed_days as (
         {{ counted('judged_slowdown >= ' ~ edge) }} as judged_hours_{{ edge_name(edge) }},
 {%- endfor %}
         {{ counted('is_in_population and judged_slowdown >= slow_at') }} as judged_slow_hours,
+        {{ counted('judged_slowdown is not null and rate_imbalance >= ' ~ var('imbalanced')) }} as heavy_hours,
+        {{ counted('judged_slowdown >= slow_at and rate_imbalance >= ' ~ var('imbalanced')) }} as heavy_slow_hours,
         cast(sum(case when is_in_population then io_count end) as bigint) as io_count,
         max(slowdown) as max_slowdown,
         max(case when judged_slowdown >= {{ var('chronic_slowdown') }} then latency_us end) as max_late_latency_us

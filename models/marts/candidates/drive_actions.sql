@@ -75,7 +75,7 @@ listed_drives as (
         coalesce(costs.tail_hours > 0 and costs.cost_rank <= {{ var('action_costliest_drives') }}, false) as is_costliest,
         coalesce(decisions.is_pending, false) as is_pending,
         decisions.verdict as decision,
-        decisions.decided_by, decisions.decided_at, decisions.note, decisions.ticket, decisions.until_utc,
+        decisions.decided_by, decisions.decided_at, decisions.ticket, decisions.until_utc,
         decisions.is_past_until as is_overdue
     from {{ ref('replacement_candidates') }} as candidates
     full join alerts on candidates.drive_id = alerts.subject_id
@@ -90,7 +90,7 @@ joined_drives as (
         coalesce(listed_drives.candidate_raid_group_id, drives.current_raid_group_id) as raid_group_id,
         drives.host, drives.enclosure, drives.slot, drives.device, drives.model, drives.capacity_bytes,
         recent.slow_since_utc, past_alerts.last_cleared_at, last_week.week_utc,
-        floors.held_back_by, floors.max_latency_us, floors.floor_us,
+        floors.held_back_by, floors.floor_us,
         standing.standing, standing.role, standing.replaced_at,
         coalesce(standing.standing in ('replaced', 'gone'), false) as has_left,
         boundary.boundary_utc as candidates_boundary_utc,
@@ -127,13 +127,9 @@ judged_drives as (
         -- a `watch` decision expires on Monday
         not has_left and coalesce(
             decision in ('replace', 'dismiss') or decided_at >= coalesce(cast(date_trunc('week', boundary_utc) as timestamp), decided_at), false
-        ) as is_decided
+        ) as is_decided,
+        place_id is not null and count(*) over (partition by place_type, place_id) >= 2 as is_with_others
     from joined_drives
-),
-
-placed_drives as (
-    select *, place_id is not null and count(*) over (partition by place_type, place_id) >= 2 as is_with_others
-    from judged_drives
 ),
 
 worded_actions as (
@@ -213,7 +209,7 @@ worded_actions as (
             else 'Not among the costliest of the last whole week: ' || {{ counted_noun('week_tail_hours', 'tail hour') }} || ', place '
                 || cast(cost_rank as string) || '.'
         end as lists_reason
-    from placed_drives
+    from judged_drives
 ),
 
 ranked_actions as (

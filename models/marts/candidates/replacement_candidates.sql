@@ -105,6 +105,11 @@ worded_drives as (
         end
         || case when load_ratio is not null and not is_quiet then ' Its load was ' || {{ load_text('load_ratio') }} || ' times that of its peers.' else '' end
         || case
+            when load_ratio >= {{ var('imbalanced') }} and not is_overloaded and not is_quiet
+                then ' At such a load most others of its kind are well.'
+            else ''
+        end
+        || case
             when not is_quiet and day_ratio > 1
                 then ' It reported ' || {{ counted_noun('reported_hours_28d', 'hour') }} || ' on ' || {{ counted_noun('observed_days_28d', 'day') }}
                     || ': the cost is scaled to whole days.'
