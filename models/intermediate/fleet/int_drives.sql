@@ -36,31 +36,32 @@ inventory as (
 ),
 
 -- the name that its host has for it now, or had last: of several paths all; a controller's name only where nobody names its namespace.
--- Another host, where it was before, may give that name to another drive.
+-- Another host, where it was before, may give that name to another drive. A letter that nobody bears after a boot is not said to have ended.
 placed_names as (
     select
         aliases.drive_id,
         regexp_extract(aliases.alias, '/(.+)$', 1) as device,
         regexp_extract(aliases.alias, '/(nvme[0-9]+)$', 1) <> '' as is_controller,
-        aliases.to_utc,
-        coalesce({{ host_of('aliases.alias') }} = {{ host_of("inventory.host || '/'") }}, false) as is_there
+        aliases.from_utc, aliases.to_utc,
+        coalesce({{ host_of('aliases.alias') }} = {{ host_of("inventory.host || '/'") }}, false) as is_there,
+        paths.drive_id is not null as has_paths
     from {{ ref('int_names') }} as aliases
     left join inventory on aliases.drive_id = inventory.drive_id
+    left join (select distinct drive_id from {{ ref('int_drive_days__merged') }} where path_spans > 0) as paths on aliases.drive_id = paths.drive_id
     where aliases.alias like '%/%' and aliases.drive_id is not null
 ),
 
 names as (
     select
-        drive_id, device, is_controller,
-        rank() over (partition by drive_id order by is_there desc, to_utc desc) = 1 as is_latest,
-        max(case when is_controller then 0 else 1 end) over (partition by drive_id, is_there, to_utc) as names_devices
+        drive_id, device,
+        rank() over (partition by drive_id order by is_there desc, to_utc desc, is_controller asc) = 1
+        and (has_paths or from_utc + interval 60 minute >= max(from_utc) over (partition by drive_id, is_there, to_utc, is_controller)) as is_latest
     from placed_names
 ),
 
 names_now as (
     select drive_id, {{ joined_texts('device', ', ') }} as device
-    from names
-    where is_latest and not (is_controller and names_devices = 1)
+    from (select distinct drive_id, device from names where is_latest) as names_of_paths
     group by drive_id
 ),
 
