@@ -299,11 +299,12 @@ select * exclude (action_undecided, why_undecided) replace (
 from marts.drive_actions
 order by action_rank
 """,
-    "open_alerts": """
+    "wide_alerts": """
 select *
 from marts.fct_slow_alerts
-where cleared_at is null and subject_type <> 'drive' and part_of is null
-order by raised_at desc, subject_type, subject_id
+where subject_type <> 'drive' and part_of is null
+    and (cleared_at is null or (first_slow_hour_utc < $week + interval 7 day and last_slow_hour_utc >= $week))
+order by cleared_at is null desc, raised_at desc, subject_type, subject_id
 """,
     "candidate_quarter": "select * from report.candidate_quarter",
     "group_names": """

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from click.testing import CliRunner
 from hostile import GROUP, MODEL, SLOW
@@ -215,6 +216,22 @@ def test_the_budget_on_the_page_is_that_of_its_json(eventful_report: Path, numbe
         f"{name}_{row['kind']}_{row['threshold']}": row[name] for row in numbers["slo"]["rows"] for name in ("good_hours", "budget_used")
     }
     assert len(expected) > 3 and {name: float(shown[name] or -1) for name in expected} == expected
+
+
+def test_a_group_that_was_slow_as_a_whole_is_named_after_it_is_over(eventful: Warehouse, tmp_path: Path):
+    """g1 on the last day of the week, and g2 before it; the first part names the first."""
+    apart = copied(eventful, tmp_path / "apart")
+    with duckdb.connect(str(apart.published)) as connection:
+        for group, ended in (("g1", WEEK + timedelta(days=6)), ("g2", WEEK - timedelta(hours=1))):
+            about = f"'raid_group' as subject_type, '{group}' as subject_id, 'whole_group' as reason, '{group}' as alert_id"
+            hours = f"timestamp '{ended - timedelta(hours=2)}' as first_slow_hour_utc, timestamp '{ended}' as last_slow_hour_utc"
+            over = f"null as part_of, 3.4 as median_slowdown, timestamp '{ended + timedelta(days=1)}' as cleared_at"
+            alerts = f"select * replace ({about}, {hours}, {over}) from marts.fct_slow_alerts where reason = 'acute' limit 1"
+            connection.execute(f"insert into marts.fct_slow_alerts by name {alerts}")
+    words = Page(write_report(apart)).words
+    part = words[words.index("What to do this week") : words.index("What was decided")]
+    assert re.search(r"raid group g1\s*slow as a whole: 3\.40. its usual latency.*over since 2026-01-19 00:00", part)
+    assert "raid group g2" not in words
 
 
 def test_a_decision_after_a_publication_is_not_in_its_report(eventful: Warehouse, numbers: dict[str, Any]):
