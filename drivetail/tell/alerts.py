@@ -211,8 +211,8 @@ class Alert:
             return f"Its load is {known}: compare it first, then reseat the drive and check the cabling"
         hours = f" in {like} of {counted_noun(self.slow_hours, 'slow hour')}" if like < self.slow_hours else ""
         load = round(self.load_ratio or 0, 1) or f"{self.load_ratio:.3f}"
-        fault = f"At {load} times its peers' load{hours}, so the drive or its path is at fault"
-        return f"{fault}: reseat it and check the cabling. If it stays slow, replace it"
+        fault = ": has it another job? If not," if (self.load_ratio or 0) < 0.25 else ", so the drive or its path is at fault:"
+        return f"At {load} times its peers' load{hours}{fault} reseat it and check the cabling. If it stays slow, replace it"
 
     @property
     def news(self) -> str:

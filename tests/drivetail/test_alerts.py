@@ -219,6 +219,9 @@ def test_an_alert_says_why_hours_of_an_arrays_work_count(settled: Warehouse) -> 
 def test_the_check_of_an_alert_claims_no_more_than_is_known_of_the_load(settled: Warehouse, imbalanced: int, known: int, said: str) -> None:
     (alert,) = [alert for alert in open_alerts(settled) if alert.subject_id == "d15"]
     assert replace(alert, slow_hours=9, imbalanced_hours=imbalanced, load_known_hours=known, load_ratio=0.31).check.startswith(said)
+    assert replace(alert, load_ratio=0.24).check == (
+        "At 0.2 times its peers' load: has it another job? If not, reseat it and check the cabling. If it stays slow, replace it"
+    )
 
 
 def test_an_alert_that_comes_back_is_sent_again_once(settled: Warehouse) -> None:

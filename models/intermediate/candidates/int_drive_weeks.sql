@@ -57,7 +57,9 @@ members as (
 ),
 
 jobs as (
-    select drive_id, boundary_utc, 2 * count(case when is_like then 1 end) > count(*) as is_one_job
+    select
+        drive_id, boundary_utc,
+        2 * count(case when is_like then 1 end) > count(*) and bool_or(is_like and member_id = drive_id) as is_one_job
     from members
     group by drive_id, boundary_utc
 ),

@@ -175,7 +175,8 @@ worded_actions as (
                                 || ': compare it first, then reseat the drive and check the cabling.'
                         else 'At ' || {{ load_text('load_ratio') }} || ' times its peers'' load'
                             || case when like_hours < alert_slow_hours then ' in ' || cast(like_hours as string) || ' of them' else '' end
-                            || ', so the drive or its path is at fault: reseat it and check the cabling.'
+                            || case when load_ratio < 0.25 then ': has it another job? If not,' else ', so the drive or its path is at fault:' end
+                            || ' reseat it and check the cabling.'
                     end
             when verdict is not null then verdict_reason
             when standing = 'other role' and role <> 'spare' then 'It is a parity drive of its RAID group now.'

@@ -127,7 +127,7 @@ worded_drives as (
                     end
                     || '.'
             when has_unlike_peers
-                then ' Not yet: its RAID group is a guess, all drives of its host, and most of them do not share its load: say with `drivetail map` which are one array.'
+                then ' Not yet: its RAID group is a guess, all drives of its host, and its load is not that of most of them: say with `drivetail map` which are one array.'
             when is_at_work then ' Not yet: most of its slow hours must be without that.'
             when is_overloaded then ' Not yet: that is work of its own. Move its load first; `drivetail confirm` tells whether it is slow by itself.'
             when not is_recent then ' Not yet: it must be slow in the last {{ var("replace_evidence_recent_days") }} days (last on '
