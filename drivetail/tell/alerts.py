@@ -488,6 +488,8 @@ def render_alerts(alerts: Sequence[Alert], *, with_all: bool = False) -> str:
         times = f"{alert.episode_count} times" if alert.episode_count > 1 else None
         row = {**asdict(alert), "number": number, "where": where or called, "shown": _shown(alert), "again": times}
         row["serial"] = alert.subject_id if alert.subject_type == "drive" else None
+        if alert.is_group_guessed and alert.raid_group_name:
+            row["raid_group_name"] = f"{alert.raid_group_name} (host)"
         rows.append(row)
         # the drives of an incident stand beneath it
         empty = dict.fromkeys(row)

@@ -123,7 +123,8 @@ def test_a_message_begins_with_host_and_device(settled: Warehouse) -> None:
         "(its peers 5.45 ms); enclosure e1; slot 5; RAID group g1 (guessed: all drives of its host). At 1.0 times its peers' load, so the "
         "drive or its path is at fault: reseat it and check the cabling. If it stays slow, replace it"
     )
-    assert "web2 sdd  5     e1" in drivetail("alerts", "-w", settled.root).stdout
+    listed = drivetail("alerts", "-w", settled.root).stdout
+    assert "web2 sdd  5     e1" in listed and "  g1 (host)\n" in listed
     # the same name finds the drive
     assert "Drive web2 sdd (d15, ST16)" in drivetail("explain", "web2/sdd", "-w", settled.root).stdout
     assert drivetail("decide", "web2/sdd", "watch", "--note", "x", "--by", "ada", "-w", settled.root).stdout.startswith("d15: watch")
