@@ -82,6 +82,21 @@ def hosts_apart(landing: Landing) -> dict[str, set[str]]:
     return found
 
 
+def landed_serials(hosts: pl.Series, landing: Landing) -> pl.DataFrame:
+    """Devices of this source's hosts that have landed with a serial number, also of hosts with an `@` behind that name: host (as landed),
+    device, raid_group_id, serial.
+    """
+    paths = {kind: [path for path in table_files(landing.staged.folders, kind) if source_of(path) == landing.source] for kind in KEY}
+    places, names = paths["drives"], paths["drive_aliases"]
+    if not places or not names:
+        return pl.DataFrame(schema=dict.fromkeys(("host", "device", "raid_group_id", "serial"), pl.String()))
+    is_asked = pl.col("host").str.replace("@.*", "").is_in(hosts.unique().implode()) & ~pl.col("is_group_guessed")
+    stated = pl.scan_parquet(names, glob=False).filter(pl.col("drive_id").is_not_null()).select("alias", serial="drive_id")
+    found = pl.scan_parquet(places, glob=False).filter(is_asked).join(stated, left_on="drive_id", right_on="alias")
+    device = pl.col("drive_id").str.replace("^[^/]*/", "").alias("device")
+    return found.select("host", device, "raid_group_id", "serial").unique().collect()
+
+
 def landed_groups(hosts: pl.Series, landing: Landing) -> pl.DataFrame:
     """The drives of hosts whose RAID group has landed and is no guess, each by its last record: host, drive_id, is_alias, raid_group_id."""
     found = [pl.DataFrame(schema={"host": pl.String(), "drive_id": pl.String(), "is_alias": pl.Boolean(), "raid_group_id": pl.String()})]

@@ -23,7 +23,7 @@ import polars as pl
 from ingest.contract.errors import IngestError, UnreadableFile
 from ingest.contract.findings import some_of
 from ingest.raw.durable import replace_file
-from ingest.raw.known import stored_rows, unknown_rows
+from ingest.raw.known import landed_serials, stored_rows, unknown_rows
 from ingest.reading.batches import Batch, Rejection, rejections
 from ingest.reading.devices import alias_of, drive_of, is_placeholder, is_whole_drive, placeholder_note
 from ingest.reading.devices import host_of as host_of_target
@@ -94,10 +94,18 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     drives = drives.filter(pl.col("rank") == pl.col("rank").min().over("cluster", "osd")).filter(
         (pl.col("rank") != 1) | (pl.struct("host", "device").n_unique().over("cluster", "osd", "at") == 1)
     )
+    beside = of.get(BESIDE, nothing)
+    apart = _machines_apart(pl.concat([drives, beside]), landing)
+    drives, beside = (
+        rows.join(apart, on=["host", "cluster"], how="left", maintain_order="left")
+        .with_columns(pl.coalesce("machine", "host").alias("host"))
+        .drop("machine")
+        for rows in (drives, beside)
+    )
     drives = drives.sort("at", "cluster", maintain_order=True)
     drives = drives.with_columns(pl.Series("slot", _slots(drives), dtype=pl.String()))
     perf = each_once(of.get(PERF, nothing), ["cluster", "osd", "at"], ["latency_us"], landing.by_no)
-    inventory, names = _inventory(drives, of.get(BESIDE, nothing), places)
+    inventory, names = _inventory(drives, beside, places)
     _stage_hours(_with_drive(perf, drives, places), names, landing)
     _stage_inventory(inventory, names, landing)
     working = _with_drive(of.get(WORK, nothing), drives, places)
@@ -341,6 +349,32 @@ def _with_drive(rows: pl.DataFrame, drives: pl.DataFrame, places: pl.DataFrame) 
         pl.col("place").is_null().alias("is_group_guessed"),
         pl.lit(True).alias("is_alias"),
     )  # fmt: skip
+
+
+def _machines_apart(drives: pl.DataFrame, landing: Landing) -> pl.DataFrame:
+    """Hosts of one name in several clusters that have a device in common and no serial number are machines of one name: host, cluster, and
+    `machine`, the name with the cluster's behind it. Where hours have landed under the plain name it stays.
+    """
+    columns = ["host", "cluster", "device", "serial"]
+    said = drives.drop_nulls(["host", "device"]).select(*columns, "file_no")
+    landed = landed_serials(said["host"], landing).with_columns(pl.col("raid_group_id").str.replace("/.*", "").alias("cluster"))
+    is_plain = ~pl.col("host").str.contains("@", literal=True)
+    base = landed.with_columns(pl.col("host").str.replace("@.*", ""))
+    every = pl.concat([said.select(columns), base.select(columns)]).unique()
+    # virtual machines make serial numbers up, each the same
+    every = every.with_columns(pl.when(pl.col("host").n_unique().over("serial") == 1).then("serial"))
+    pairs = every.join(every, on="host", suffix="_other").filter(pl.col("cluster") != pl.col("cluster_other"))
+    met = pairs.group_by("host", "cluster", "cluster_other").agg(
+        *((pl.col(name) == pl.col(f"{name}_other")).any().alias(f"same_{name}") for name in ("device", "serial"))
+    )
+    of_call = said.group_by("host", "cluster").agg(pl.col("file_no").first())
+    apart = of_call.join(met.filter("same_device", ~pl.col("same_serial")), on=["host", "cluster"], how="semi")
+    apart = apart.join(landed.filter(is_plain), on=["host", "cluster"], how="anti").sort("host", "cluster")
+    apart = apart.with_columns(pl.format("{}@{}", "host", "cluster").alias("machine"))
+    for (file_no,), rows in apart.group_by("file_no"):
+        names = some_of(rows["machine"].to_list())
+        landing.by_no[file_no].notes.append(f"hosts of another cluster have the same names and other drives: these are called {names}")
+    return apart.drop("file_no")
 
 
 def _slots(drives: pl.DataFrame) -> list[str | None]:

@@ -155,6 +155,34 @@ def test_an_hour_in_which_another_drive_takes_a_device_has_spans(warehouse: Ware
     assert warehouse.rows("drives", "drive_id valid_from") == [("h1/sdg", AT), ("h1/sdg", new)]
 
 
+@pytest.mark.parametrize("calls", [[("a", "b")], [("a",), ("b",)], [("b",), ("a",), ("a", "b")]])
+def test_hosts_of_one_name_in_two_clusters_are_two(calls: list[tuple[str, ...]], warehouse: Warehouse) -> None:
+    """h1/sda is S1 in the one and T1 in the other. h2 is one machine: both clusters find T9 there, each on its part of it."""
+
+    def looks(own: str, ns: int) -> str:
+        osds = [metadata(1, serial=f"{own}1"), metadata(2, host="h2", serial=f"{own}2"), metadata(3, host="h2", device="sdb", serial="T9")]
+        return ceph({0: [osds, tree(1, 2, 3)], 300: [perf(o1=ns, o2=ns)], 600: [perf(o1=ns, o2=ns)]})
+
+    texts = {"a": looks("S", 8_000_000), "b": looks("T", 40_000_000)}
+    notes = [file.note for call in calls for file in warehouse.land("ceph", {f"{name}/ceph.txt": texts[name] for name in call}).files]
+    serial = dict(warehouse.rows("drive_aliases", "alias drive_id"))
+    hours = {(serial[drive], latency) for drive, latency in warehouse.rows("drive_hours", "drive_id latency_us") if "h1" in drive}
+    assert hours == {("S1", 8000.0), ("T1", 40_000.0)}
+    assert any(note and "other drives" in note and "h1@" in note for note in notes)
+    assert not any("h2@" in drive for drive in serial)
+
+
+@pytest.mark.parametrize("serial", ["drive-scsi0", "0000"])
+def test_virtual_hosts_of_one_name_in_two_clusters_are_two(serial: str, warehouse: Warehouse) -> None:
+    """Every virtual machine has the same serial number, or a placeholder."""
+    osds = [metadata(1, serial=serial), metadata(2, host="h2", serial=serial)]
+    texts = {
+        f"{name}/ceph.txt": ceph({0: [osds, tree(1, 2)], 300: [perf(o1=ns)], 600: [perf(o1=ns)]}) for name, ns in (("a", 8), ("b", 40))
+    }
+    warehouse.land("ceph", texts)
+    assert set(warehouse.rows("drive_hours", "drive_id latency_us")) == {("h1@a/sda", 0.008), ("h1@b/sda", 0.04)}
+
+
 def test_osds_of_a_drive_are_named_with_it(warehouse: Warehouse) -> None:
     """osd.7 leaves sda for sdb; osd.3 and osd.5 stay."""
     before = [metadata(osd, device="sda", serial="A") for osd in (5, 3, 7)]
