@@ -45,7 +45,7 @@ def ticket(row: Row, actions: Sequence[Row], groups: Sequence[Row], probe: str |
     group = groups[0] if groups else {"name": row["current_raid_group_id"], "raid_level": None}
     described = [
         *((name.capitalize(), row[name]) for name in ("site", "host", "device", "enclosure", "slot")),
-        ("Serial", row["drive_id"]),
+        ("Serial", _serial(row)),
         ("Model", ", ".join(part for part in (row["vendor"], row["model"], size) if part) or None),
         ("RAID group", group["name"] and f"{group['name']}{' (guessed: all drives of its host)' if row['is_group_guessed'] else ''}"),
     ]
@@ -85,13 +85,21 @@ def to_find(row: Row) -> str:
 
 
 def _device(row: Row) -> str | None:
-    return f"/dev/{quote(row['device'].split(', ')[0])}" if row["device"] else None
+    name = row["device"].split(", ")[0] if row["device"] else ""
+    folder = "/dev/disk/by-id" if re.match("(ata|nvme|scsi|usb)-", name) else "/dev"
+    return f"{folder}/{quote(name)}" if name else None
+
+
+def _serial(row: Row) -> str | None:
+    """Its serial number; null where HOST/DEVICE is all that is known of it."""
+    return None if "/" in row["drive_id"] else row["drive_id"]
 
 
 def _sure(row: Row) -> list[str]:
     """How to be sure of the drive, and how to find it."""
     device = _device(row)
-    serial = f"`smartctl -i {device}`" if device else "its label"
+    source = f"`smartctl -i {device}`" if device else "its label"
+    sure = f"{source} must say {_serial(row)}" if _serial(row) else f"no source gave its serial number; note what {source} says"
     blink = [f"`ledctl locate={device}` lets its slot blink, `ledctl locate_off={device}` ends it"] if device else []
     if row["enclosure"] and (row["slot"] or "").isdecimal():
         also = "where that does nothing, " if blink else ""
@@ -99,7 +107,7 @@ def _sure(row: Row) -> list[str]:
     if not device and (row["slot"] or "").isdecimal():
         blink.append(f"behind a RAID controller `storcli /cX/eY/s{row['slot']} start locate` (`storcli show` has X and Y, not known here)")
     found = f"Find it: {'; '.join(blink)}." if blink else "Find it by its label: no device or slot of it is known."
-    return [f"Be sure of the drive: {serial} must say {row['drive_id']}.", found]
+    return [f"Be sure of the drive: {sure}.", found]
 
 
 def _steps(row: Row, group: Row) -> list[str]:

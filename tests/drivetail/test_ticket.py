@@ -44,9 +44,27 @@ DRIVE: dict[str, Any] = {
             ],
         ),
         ({"device": None}, ("g", None), ["its label must say ZQ17", "no device or slot of it is known"]),
+        ({"drive_id": "n1/sdk"}, ("g", None), ["no source gave its serial number; note what `smartctl -i /dev/sdk` says"]),
+        (
+            {"device": "ata-ST16_ZQ17", "current_raid_group_id": "n1/tank/raidz1-0"},
+            ("n1/tank/raidz1-0", "raidz1"),
+            ["smartctl -i /dev/disk/by-id/ata-ST16_ZQ17` must say ZQ17", "zpool offline tank ata-ST16_ZQ17"],
+        ),
         ({"device": "a;b"}, ("n1 md 1", None), ["smartctl -i /dev/'a;b'", "mdadm --detail /dev/'md 1'"]),
     ],
-    ids=["md", "md of a kind", "zfs", "ceph", "slot", "behind a controller", "no array known", "nothing known", "hostile"],
+    ids=[
+        "md",
+        "md of a kind",
+        "zfs",
+        "ceph",
+        "slot",
+        "behind a controller",
+        "no array known",
+        "nothing known",
+        "no serial",
+        "by-id",
+        "hostile",
+    ],
 )
 def test_a_ticket_has_the_commands_of_the_drives_system(drive: dict[str, Any], group: tuple[str, str | None], said: list[str]) -> None:
     name, level = group
