@@ -111,7 +111,7 @@ def named_hosts(instances: Iterable[str], seen: Mapping[str, tuple[float, float]
     targets: dict[str, list[str]] = {}
     for instance in dict.fromkeys(instances):
         targets.setdefault(host_of(instance), []).append(instance)
-    names = {}
+    names: dict[str, str] = {}
     for host, of_host in targets.items():
         times = (seen.get(instance, (0, 0)) if seen else (0, 1) for instance in of_host)
         is_at_once = any(one[0] < other[1] and other[0] < one[1] for one, other in combinations(times, 2))
