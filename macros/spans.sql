@@ -121,10 +121,10 @@ seen_spans as (
 {%- set described = ['raid_group_id', 'declared_kind', 'is_group_guessed'] if has_group else [] %}
 {%- set span_hours = hours_between('seen_spans.span_from_utc', 'seen_spans.span_to_utc') %}
 {%- set covered_hours = 'least(' ~ span_hours ~ ', coalesce(seen_spans.coverage, 1.0)' ~ ('' if 'hour_utc' in at else ' * ' ~ span_hours) ~ ')' %}
+{%- set times = at %}
 {%- set at = at | join(', ') %}
 {%- set common_hours = hours_between('greatest(one.span_from_utc, other.span_from_utc)', 'least(one.span_to_utc, other.span_to_utc)') %}
-{%- set all_hours = hours_between('least(one.span_from_utc, other.span_from_utc)', 'greatest(one.span_to_utc, other.span_to_utc)') %}
-{%- set seen = 'case when ' ~ common_hours ~ ' >= 0.9 * ' ~ all_hours ~ ' then {0}.{1} * (' ~ common_hours ~ ') / {0}.covered_hours end' %}
+{%- set seen = 'case when met.common_hours >= 0.9 * (one.span_hours + other.span_hours - met.common_hours) then {0}.{1} * met.common_hours / {0}.covered_hours end' %}
 claimants as (
     select
         seen_spans.*,
@@ -141,24 +141,46 @@ claimants as (
     where seen_spans.host <> '' and seen_spans.drive_id <> seen_spans.serial
 ),
 
--- devices that saw a drive at once, over a day: what each measured a covered hour, for the time that both saw, by spans that have nine tenths of it in common
+-- what a source measured of a drive on one device in a time, of however many spans
+device_hours as (
+    select
+        serial, {{ at }}, device, source, sum(ios) as ios, sum(busy_us) as busy_us,
+        sum(covered_hours) as covered_hours,
+        sum({{ hours_between('span_from_utc', 'span_to_utc') }}) as span_hours
+    from claimants
+    group by serial, {{ at }}, device, source
+),
+
+-- devices that saw a drive at once
+met_devices as (
+    select
+        serial, {{ at }}, one.day_utc, one.is_one_drive, one.is_one_drive_of_hosts, one.device, one.source, other.device as other_device, other.source as other_source,
+        one.host = other.host as is_one_host,
+        sum({{ common_hours }}) as common_hours
+    from claimants as one
+    inner join claimants as other using (serial, {{ at }})
+    where one.device < other.device and {{ overlap('one', 'other') }}
+    group by serial, {{ at }}, one.day_utc, one.is_one_drive, one.is_one_drive_of_hosts, one.device, one.source, other.device, other.source, one.host = other.host
+),
+
+-- what each measured a covered hour, for the time that both saw, over a day, by times of which they have nine tenths in common
 compared_devices as (
     select
-        one.serial, one.day_utc, one.is_one_drive, one.is_one_drive_of_hosts,
+        serial, met.day_utc, met.is_one_drive, met.is_one_drive_of_hosts, met.is_one_host,
         {%- for measure in ('ios', 'busy_us') %}
         {%- set one, other = seen.format('one', measure), seen.format('other', measure) %}
         sum({{ one }}) as one_{{ measure }},
         sum({{ other }}) as other_{{ measure }},
-        sum(abs({{ one }} - {{ other }})) as apart_{{ measure }},
+        sum(abs({{ one }} - {{ other }})) as apart_{{ measure }}{{ ',' if not loop.last }}
         {%- endfor %}
-        one.host = other.host as is_one_host
-    from claimants as one
-    inner join claimants as other using (serial, {{ at }})
-    where one.device < other.device and {{ overlap('one', 'other') }}
-    group by one.serial, one.day_utc, one.device, other.device, one.host, other.host, one.is_one_drive, one.is_one_drive_of_hosts
+    from met_devices as met
+    inner join device_hours as one using (serial, {{ at }}, device, source)
+    inner join device_hours as other on met.serial = other.serial and met.other_device = other.device and met.other_source = other.source
+        {%- for name in times %} and met.{{ name }} = other.{{ name }}{% endfor %}
+    group by serial, met.day_utc, met.is_one_drive, met.is_one_drive_of_hosts, met.is_one_host, device, met.other_device
 ),
 
--- Counters agree, so that they may be one measurement, taken twice, where I/Os and busy time, span by span, are no more than 10% apart, or both devices had fewer than 100 I/Os.
+-- Counters agree, so that they may be one measurement, taken twice, where I/Os and busy time, hour by hour, are no more than 10% apart, or both devices had fewer than 100 I/Os.
 contested_days as (
     select distinct serial, day_utc
     from compared_devices

@@ -139,7 +139,8 @@ def stretches(world: World) -> Iterator[tuple[list[Step], list[tuple[int, int]]]
             for first, last in pairwise(cuts):
                 if stretch := device[first + 1 : last]:
                     # after a gap a look counts up to ten minutes early: a pool has no counters that say when it ended
-                    early = (600 if source == "zfs" else 300) if first >= 0 and device[first].bearing is None else 0
+                    is_gap = first >= 0 and device[first].end - device[first].begin > 2 * EVERY[source]
+                    early = is_gap * (600 if source == "zfs" else 300)
                     begin = -(2**40) if first < 0 else max(device[first].begin, device[first].end - early)
                     end = 2**40 if last == len(device) else stretch[-1].end
                     seen = names[stretch[0].host.number, stretch[0].device]
