@@ -327,14 +327,15 @@ def _telling(world: World, drive: Drive, told: tuple[str, str], **more: Any) -> 
 
 def _dock(world: World, draw: random.Random) -> None:
     """Some drives of a host are in a dock that gives all of them one serial and one world wide name. Their sizes differ."""
-    host = draw.choice(world.hosts)
-    for n, each in enumerate(world.bearings):
-        if each.host == host.number and each.device in ("sda", "sdb", "sdc") and each.drive.is_named and each.path == (0, 1):
-            told = (f"{world.number:012}", f"0x5000000{world.number:09}")
-            place = ("sda", "sdb", "sdc").index(each.device)
-            model = ("ST4000NM0023", "HUS724020ALE640", "MG04ACA400N")[place]
-            drive = _telling(world, each.drive, told, capacity=(place + 1) * 10**12, model=model)
-            world.bearings[n] = replace(each, drive=drive)
+    host, slots = draw.choice(world.hosts), ("sda", "sdb", "sdc")
+    docked = [n for n, each in enumerate(world.bearings) if each.host == host.number and each.device in slots]
+    docked = [n for n in docked if world.bearings[n].drive.is_named and world.bearings[n].path == (0, 1)]
+    for n in docked if len(docked) > 1 else ():  # one alone would bear the serial truly
+        told = (f"{world.number:012}", f"0x5000000{world.number:09}")
+        place = slots.index(world.bearings[n].device)
+        model = ("ST4000NM0023", "HUS724020ALE640", "MG04ACA400N")[place]
+        drive = _telling(world, world.bearings[n].drive, told, capacity=(place + 1) * 10**12, model=model)
+        world.bearings[n] = replace(world.bearings[n], drive=drive)
 
 
 def _machines(world: World, draw: random.Random) -> None:

@@ -343,7 +343,9 @@ def _most(said: Verdicts, world: World, attributed: dict[tuple[int, int], float]
         if world.plan.sources[:6] == "iostat":
             # it prints no lengths: an interval up to a half longer than usual may be one, or that of a clock that was set
             slack += min(set_by(world, drive), EVERY["iostat"] / 2) * max(drive.rates)
-        seconds = sum(found for key, found in twice.items() if key[0] == number)
+        # what another clock saw before the name was known is the device's
+        is_several = sum(source in EVERY for source in world.plan.sources.split()) > 1
+        seconds = sum(found for key, found in twice.items() if key[0] == number) + is_several * set_by(world, drive)
         if amount > most + slack + seconds * max(drive.rates):
             said.say(world, 2, f"{drive.serial}, all day: {amount:.0f} attributed, {most} happened")
 
@@ -375,6 +377,8 @@ def _least(said: Verdicts, world: World, attributed: dict[tuple[int, int], float
     for watch, amounts in by_watch.items():
         for (number, hour), amount in amounts.items():
             slack = several * (world.plan.hours + 1 if hour == 2000 else 1) + (30 if watch in ("sadf", "iostat") else 0.5)
+            # an hour is covered once, also where a look says how the end of the hour before was
+            slack += EVERY["ceph"] * (hour == 2000 and world.plan.sources == "ceph") * sum(len(host.gaps) for host in world.hosts)
             came = counted.get((number, hour), 0)
             if came < amount - slack:
                 when = "all day" if hour == 2000 else f"{hour:02}:00, {', '.join(sorted(shown[number, hour]))}"
