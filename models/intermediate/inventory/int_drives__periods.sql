@@ -81,14 +81,17 @@ borne_records as (
             live_records.to_hour_utc, bearers.to_hour_utc,
             case when bearers.is_seen and bearers.from_utc > live_records.valid_from then live_records.until_hour_utc else live_records.found_until_hour_utc end
         ) as borne_to_hour_utc,
-        -- a look describes the drive that it found, not the next one under its name
+        -- a look describes the drive that it found, not the next one under its name; who watches a device and never says whose it is describes each
         live_records.valid_from is null
         or not coalesce(bearers.is_seen, false)
+        or (live_records.source in ('{{ watching_sources | join("', '") }}') and namers.alias is null)
         or bearers.from_utc = min(case when bearers.is_seen then bearers.from_utc end) over (
             partition by live_records.source, live_records.drive_id, live_records.host, live_records.valid_from
         ) as is_described,
         live_records.is_snapshot and bearers.is_seen and live_records.valid_from >= bearers.from_utc and live_records.valid_from < bearers.to_utc as is_found
     from live_records
+    left join (select distinct source, alias from {{ ref('stg_raw__drive_aliases') }} where drive_id is not null) as namers
+        on live_records.source = namers.source and live_records.drive_id = namers.alias
     left join bearers
         on live_records.source is not null
         and live_records.drive_id = bearers.alias
