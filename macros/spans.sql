@@ -166,7 +166,7 @@ met_devices as (
 -- what each measured a covered hour, for the time that both saw, over a day, by times of which they have nine tenths in common
 compared_devices as (
     select
-        serial, met.day_utc, met.is_one_drive, met.is_one_drive_of_hosts, met.is_one_host,
+        met.serial, met.day_utc, met.is_one_drive, met.is_one_drive_of_hosts, met.is_one_host,
         {%- for measure in ('ios', 'busy_us') %}
         {%- set one, other = seen.format('one', measure), seen.format('other', measure) %}
         sum({{ one }}) as one_{{ measure }},
@@ -174,10 +174,12 @@ compared_devices as (
         sum(abs({{ one }} - {{ other }})) as apart_{{ measure }}{{ ',' if not loop.last }}
         {%- endfor %}
     from met_devices as met
-    inner join device_hours as one using (serial, {{ at }}, device, source)
-    inner join device_hours as other on met.serial = other.serial and met.other_device = other.device and met.other_source = other.source
-        {%- for name in times %} and met.{{ name }} = other.{{ name }}{% endfor %}
-    group by serial, met.day_utc, met.is_one_drive, met.is_one_drive_of_hosts, met.is_one_host, device, met.other_device
+    {%- for side, prefix in (('one', ''), ('other', 'other_')) %}
+    inner join device_hours as {{ side }}
+        on met.{{ prefix }}device = {{ side }}.device and met.{{ prefix }}source = {{ side }}.source
+        {%- for name in ['serial'] + times %} and met.{{ name }} = {{ side }}.{{ name }}{% endfor %}
+    {%- endfor %}
+    group by met.serial, met.day_utc, met.is_one_drive, met.is_one_drive_of_hosts, met.is_one_host, met.device, met.other_device
 ),
 
 -- Counters agree, so that they may be one measurement, taken twice, where I/Os and busy time, hour by hour, are no more than 10% apart, or both devices had fewer than 100 I/Os.

@@ -138,11 +138,12 @@ def stretches(world: World) -> Iterator[tuple[list[Step], list[tuple[int, int]]]
             cuts = [-1, *(n for n, each in enumerate(device) if each.is_cut), len(device)]
             for first, last in pairwise(cuts):
                 if stretch := device[first + 1 : last]:
-                    # after a gap a look counts up to ten minutes early: a pool has no counters that say when it ended
-                    is_gap = first >= 0 and device[first].end - device[first].begin > 2 * EVERY[source]
-                    early = is_gap * (600 if source == "zfs" else 300)
+                    # a look counts up to five minutes before a gap ends, as the cut is said to be there; a pool has no counters that say
+                    # when one began or ended, so ten minutes of it on either side say nothing
+                    gaps = [n in range(len(device)) and device[n].end - device[n].begin > 2 * EVERY[source] for n in (first, last)]
+                    early, late = (gaps[0] * 600, gaps[1] * 600) if source == "zfs" else (gaps[0] * 300, 0)
                     begin = -(2**40) if first < 0 else max(device[first].begin, device[first].end - early)
-                    end = 2**40 if last == len(device) else stretch[-1].end
+                    end = 2**40 if last == len(device) else min(device[last].end, stretch[-1].end + late)
                     seen = names[stretch[0].host.number, stretch[0].device]
                     yield stretch, [look for look in seen if begin <= look[0] <= end]
 
