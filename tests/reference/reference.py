@@ -1395,11 +1395,6 @@ def place_of(record: Record) -> tuple[str | None, str | None]:
 def acute_alerts(fleet: Fleet, drive_hours: list[Record], raid_hours: list[Record]) -> list[Record]:
     """One per run of a drive's slow hours outside maintenance that has three of them within 24 hours."""
     last_hours, expected = last_hours_of(raid_hours), silent_from(fleet, raid_hours)
-    # nothing says that a drive is quiet that does too little to be judged all day
-    judged_days = {(record["drive_id"], record["hour_utc"].date()) for record in drive_hours if record["judged_slowdown"] is not None}
-    for drive in expected:
-        days = [hour for hour in fleet.hours_of_drive[drive] if (drive, hour.date()) in judged_days]
-        expected[drive] = max(days, default=datetime.max)
     slow: dict[str, list[Record]] = defaultdict(list)
     for record in sorted(drive_hours, key=lambda record: record["hour_utc"]):
         if (record["judged_slowdown"] or 0) < 2 or is_in_maintenance(fleet, record["drive_id"], record["hour_utc"]):

@@ -57,16 +57,12 @@ select
     alerts.subject_type || ' ' || alerts.subject_id || case alerts.subject_type when 'drive' then ' acute ' else ' whole_group ' end
     || cast(alerts.raised_at as string) as alert_id,
     case alerts.subject_type when 'drive' then 'acute' else 'whole_group' end as reason,
-    -- the drive has gone; or quiet for long enough, and known to be: the RAID group's hours (or a later run of its own) reach that far, and the drive neither went silent
-    -- before nor did too little to be judged
+    -- the drive has gone; or quiet for long enough, and known to be: the RAID group's hours (or a later run of its own) reach that far, and the drive has not gone silent before
     least(
         case when standing.left_at is not null then greatest(standing.left_at, alerts.last_slow_hour_utc + interval 1 hour) end,
         case
             when greatest(
-                case
-                    when standing.is_expected then least(drives.last_judged_hour_utc, raid_groups.last_hour_utc)
-                    else raid_groups.last_hour_utc
-                end,
+                case when standing.is_expected and standing.last_hour_utc < raid_groups.last_hour_utc then standing.last_hour_utc else raid_groups.last_hour_utc end,
                 alerts.last_of_subject_utc
             ) >= alerts.quiet_at
                 then alerts.quiet_at

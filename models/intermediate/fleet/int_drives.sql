@@ -6,7 +6,6 @@ with spans as (
         drive_id,
         min(first_hour_utc) as first_hour_utc,
         max(last_hour_utc) as last_hour_utc,
-        max(case when judged_hours > 0 then last_hour_utc end) as last_judged_hour_utc,
         max_by(raid_group_id, last_hour_utc) as last_raid_group_id,
         max_by(is_group_guessed, last_hour_utc) as last_is_group_guessed,
         max_by(declared_kind, last_hour_utc) as declared_kind
@@ -99,7 +98,7 @@ select
     coalesce(names_now.device, nullif(regexp_extract(coalesce(inventory.drive_id, spans.drive_id, events.drive_id), '/(.+)$', 1), '')) as device,
     inventory.deployed_on, inventory.deployed_on_source,
     inventory.drive_id is not null as has_inventory,
-    spans.first_hour_utc, spans.last_hour_utc, spans.last_judged_hour_utc,
+    spans.first_hour_utc, spans.last_hour_utc,
     coalesce(devices.kind, spans.declared_kind) as declared_kind,
     coalesce(spans.last_raid_group_id, inventory.raid_group_id) as current_raid_group_id,
     case
