@@ -47,7 +47,7 @@ unmeasured_stretches as (
 ),
 
 -- A name that passed between two looks did so in a stretch that its source did not measure, if one of them is over and long enough between the looks.
--- Until the first stretch the old drive had the name, from the last one on the new drive. Each half is told on the day of its look: no other day is looked at.
+-- Until the first stretch the old drive had the name, from the last one on the new drive. Each half is decided on the day of its look, so that no other day has to be read.
 parted_names as (
     select
         unmeasured_stretches.drive_id, unmeasured_stretches.source, unmeasured_stretches.day_utc, names.from_utc,
@@ -141,7 +141,7 @@ claimants as (
     where seen_spans.host <> '' and seen_spans.drive_id <> seen_spans.serial
 ),
 
--- what a source measured of a drive on one device in a time, of however many spans
+-- a source's spans of a device, added up
 device_hours as (
     select
         serial, {{ at }}, device, source, sum(ios) as ios, sum(busy_us) as busy_us,
@@ -163,7 +163,7 @@ met_devices as (
     group by serial, {{ at }}, one.day_utc, one.is_one_drive, one.is_one_drive_of_hosts, one.device, one.source, other.device, other.source, one.host = other.host
 ),
 
--- what each measured a covered hour, for the time that both saw, over a day, by times of which they have nine tenths in common
+-- I/Os and busy time of both over a day, for the time that both saw; hours of which they saw less than nine tenths together do not count
 compared_devices as (
     select
         met.serial, met.day_utc, met.is_one_drive, met.is_one_drive_of_hosts, met.is_one_host,
@@ -182,7 +182,8 @@ compared_devices as (
     group by met.serial, met.day_utc, met.is_one_drive, met.is_one_drive_of_hosts, met.is_one_host, met.device, met.other_device
 ),
 
--- Counters agree, so that they may be one measurement, taken twice, where I/Os and busy time, hour by hour, are no more than 10% apart, or both devices had fewer than 100 I/Os.
+-- Counters agree, so that they may be one measurement, taken twice, where the differences of all hours are at most 10% of the I/Os and of the busy time, or both
+-- devices had fewer than 100 I/Os.
 contested_days as (
     select distinct serial, day_utc
     from compared_devices

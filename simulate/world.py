@@ -302,7 +302,7 @@ def _pod_address(world: World, draw: random.Random) -> None:
 
 
 def _port(world: World, draw: random.Random) -> None:
-    """The exporter is moved to another port, where no other host has its address."""
+    """The exporter is moved to another port. Where hosts have one address, ports tell them apart, so none is moved."""
     host = draw.choice(world.hosts)
     if "clusters" not in world.plan.happenings:
         host.labels.append((world.instant(draw), {**host.labels[0][1], "instance": f"{host.name}:9200"}))

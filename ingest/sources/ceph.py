@@ -458,10 +458,10 @@ def _stage_inventory(news: pl.DataFrame, names: pl.DataFrame, landing: Landing) 
         last_met = met.sort("at").group_by("alias", "valid_from").agg(pl.col("serial", "drive_id").last())
         others = last_met.filter(pl.col("serial") != pl.col("drive_id")).select(pl.col("alias").alias("drive_id"), "valid_from")
         begun = pl.concat([begun, others])
-        # the last look before another drive says until when the one before was there
+        # the last look at a drive that another one follows says until when it was there
         is_followed = pl.col("run") < pl.col("run").max().over("alias")
-        told = pl.concat([unknown_rows(looks, "drive_aliases", landing), looks.filter(names.select(is_followed).to_series())]).unique()
-        landing.accept("drive_aliases", told.drop("seen_as"), None)
+        kept = pl.concat([unknown_rows(looks, "drive_aliases", landing), looks.filter(names.select(is_followed).to_series())]).unique()
+        landing.accept("drive_aliases", kept.drop("seen_as"), None)
     if records.height:
         place = ["drive_id", "valid_from"]
         unknown = unknown_rows(records, "drives", landing).select(place)

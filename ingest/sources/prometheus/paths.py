@@ -87,7 +87,7 @@ def contradictions(readings: pl.DataFrame) -> pl.DataFrame:
     is_one_count = pl.col("falls_mixed") <= pl.max_horizontal("falls", "falls_other")
     others = {name: _disjoint(name) for name in ("serial", "wwn")}
     shares_wwn = (pl.col("wwn").list.set_intersection("wwn_other").list.len() > 0).fill_null(False)
-    # what one read before the other began may have been another drive
+    # where the one was read before the other, the drive may have been swapped in between
     is_at_once = (pl.col("from") <= pl.col("until_other")) & (pl.col("from_other") <= pl.col("until"))
     is_other = others["serial"] & ~shares_wwn & is_at_once
     said = pl.when(is_other).then(

@@ -81,7 +81,7 @@ borne_records as (
             live_records.to_hour_utc, bearers.to_hour_utc,
             case when bearers.is_seen and bearers.from_utc > live_records.valid_from then live_records.until_hour_utc else live_records.found_until_hour_utc end
         ) as borne_to_hour_utc,
-        -- a look describes the drive that it found, not the next one under its name; who watches a device and never says whose it is describes each
+        -- a look describes the drive that it found, not the next one under its name. A source that watches a device and never names its drive describes each
         live_records.valid_from is null
         or not coalesce(bearers.is_seen, false)
         or (live_records.source in ('{{ watching_sources | join("', '") }}') and namers.alias is null)
@@ -197,9 +197,9 @@ decided_stretches as (
 {{ joined_stretches('decided_stretches', 'drive_id', membership + description + ['deployed_on', 'deployed_on_source', 'is_group_guessed', 'is_mapped', 'is_named_by_array']) }},
 
 periods as (
-    {%- set told %}drive_id, raid_group_id as named_raid_group_id, slot, raid_level, {{ description | join(', ') }}, deployed_on{% endset %}
+    {%- set columns %}drive_id, raid_group_id as named_raid_group_id, slot, raid_level, {{ description | join(', ') }}, deployed_on{% endset %}
     select
-        {{ told }},
+        {{ columns }},
         cast(null as string) as deployed_on_source,
         -- a drive whose role nobody states serves data
         coalesce(role, 'data') as role,
@@ -208,7 +208,7 @@ periods as (
     where not is_seen_from_hosts
     union all
     select
-        {{ told }}, deployed_on_source,
+        {{ columns }}, deployed_on_source,
         coalesce(role, 'data') as role,
         nullif(from_hour_utc, timestamp '{{ var("beginning_of_time") }}') as valid_from,
         nullif(to_hour_utc, timestamp '{{ var("end_of_time") }}') as valid_to,
