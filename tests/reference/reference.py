@@ -1395,8 +1395,11 @@ def place_of(record: Record) -> tuple[str | None, str | None]:
 def acute_alerts(fleet: Fleet, drive_hours: list[Record], raid_hours: list[Record]) -> list[Record]:
     """One per run of a drive's slow hours outside maintenance that has three of them within 24 hours."""
     last_hours, expected = last_hours_of(raid_hours), silent_from(fleet, raid_hours)
+    judged_until: dict[str, datetime] = {}
     slow: dict[str, list[Record]] = defaultdict(list)
     for record in sorted(drive_hours, key=lambda record: record["hour_utc"]):
+        if record["judged_slowdown"] is not None:
+            judged_until[record["drive_id"]] = record["hour_utc"]
         if (record["judged_slowdown"] or 0) < 2 or is_in_maintenance(fleet, record["drive_id"], record["hour_utc"]):
             continue
         is_held, despite = despite_of(fleet, record["raid_group_id"], record["hour_utc"], is_drive=True)
@@ -1405,8 +1408,8 @@ def acute_alerts(fleet: Fleet, drive_hours: list[Record], raid_hours: list[Recor
             slow[record["drive_id"]].append({**record, **judged, "despite_work": despite})
     result = []
     for drive, records in slow.items():
-        # its hours and those of its RAID group say that it was quiet, or the next run does
-        known_until = min(last_hours.get(fleet.current_group(drive) or "", datetime.min), expected.get(drive, datetime.max))
+        # its judged hours say that it was quiet; those of its RAID group, where no more of its own are expected; or the next run does
+        known_until = judged_until[drive] if drive in expected else last_hours.get(fleet.current_group(drive) or "", datetime.min)
         known_until = max(known_until, records[-1]["hour_utc"])
         alerts = alerts_of("drive", drive, "acute", records, known_until, 1)
         if (left := left_at(fleet, drive, max(last_hours.values(), default=datetime.min))) is not None:

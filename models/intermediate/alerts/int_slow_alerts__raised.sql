@@ -1,4 +1,5 @@
 {{ config(meta={'made': 'each_build'}) }}
+{%- set judged_in = 'in_population_in & slowdown_in & ~(too_few_ios_in | unlike_load_in | no_peers_in)' %}
 -- Alerts of single drives and of RAID groups that are slow as a whole, also those that a floor of concern holds back. Grain: alert_id.
 with hours as (
     select
@@ -49,6 +50,16 @@ alerts as (
         max(case when worst_rank = 1 then median_latency_us end) as median_latency_us
     from alert_hours
     group by subject_type, subject_id, alert_number
+),
+
+-- of a drive that does too little to be judged nobody knows that it is quiet
+judged_drives as (
+    select
+        drive_id,
+        {{ hour_at("max(" ~ hour_index('cast(day_utc as timestamp)') ~ " + length(bin(" ~ judged_in ~ ")) - 1)") }} as last_judged_hour_utc
+    from {{ ref('int_drive_days') }}
+    where drive_id in (select subject_id from alerts where subject_type = 'drive') and ({{ judged_in }}) > 0
+    group by drive_id
 )
 
 select
@@ -57,12 +68,13 @@ select
     alerts.subject_type || ' ' || alerts.subject_id || case alerts.subject_type when 'drive' then ' acute ' else ' whole_group ' end
     || cast(alerts.raised_at as string) as alert_id,
     case alerts.subject_type when 'drive' then 'acute' else 'whole_group' end as reason,
-    -- the drive has gone; or quiet for long enough, and known to be: the RAID group's hours (or a later run of its own) reach that far, and the drive has not gone silent before
+    -- the drive has gone; or quiet for long enough, and known to be: its judged hours reach that far, those of the RAID group where no more of its own are expected,
+    -- or a later run of its own
     least(
         case when standing.left_at is not null then greatest(standing.left_at, alerts.last_slow_hour_utc + interval 1 hour) end,
         case
             when greatest(
-                case when standing.is_expected and standing.last_hour_utc < raid_groups.last_hour_utc then standing.last_hour_utc else raid_groups.last_hour_utc end,
+                case when standing.is_expected then judged_drives.last_judged_hour_utc else raid_groups.last_hour_utc end,
                 alerts.last_of_subject_utc
             ) >= alerts.quiet_at
                 then alerts.quiet_at
@@ -72,5 +84,6 @@ select
 from alerts
 left join {{ ref('int_drives') }} as drives on alerts.subject_type = 'drive' and alerts.subject_id = drives.drive_id
 left join {{ ref('int_drives__standing') }} as standing on drives.drive_id = standing.drive_id
+left join judged_drives on drives.drive_id = judged_drives.drive_id
 left join {{ ref('int_raid_groups') }} as raid_groups
     on raid_groups.raid_group_id = case alerts.subject_type when 'drive' then drives.current_raid_group_id else alerts.subject_id end
