@@ -120,7 +120,8 @@ seen_spans as (
 {%- set said = ['coverage', 'min_coverage', 'collected_at', 'source'] %}
 {%- set described = ['raid_group_id', 'declared_kind', 'is_group_guessed'] if has_group else [] %}
 {%- set span_hours = hours_between('seen_spans.span_from_utc', 'seen_spans.span_to_utc') %}
-{%- set covered_hours = 'least(' ~ span_hours ~ ', coalesce(seen_spans.coverage, 1.0)' ~ ('' if 'hour_utc' in at else ' * ' ~ span_hours) ~ ')' %}
+{#- a reading interval belongs to the hour in which it ends, so a span that begins with its hour may have seen some minutes more -#}
+{%- set covered_hours = 'coalesce(seen_spans.coverage' ~ ('' if 'hour_utc' in at else ' * ' ~ span_hours) ~ ', ' ~ span_hours ~ ')' %}
 {%- set times = at %}
 {%- set at = at | join(', ') %}
 {%- set common_hours = hours_between('greatest(one.span_from_utc, other.span_from_utc)', 'least(one.span_to_utc, other.span_to_utc)') %}
