@@ -88,7 +88,8 @@ borne_records as (
         or bearers.from_utc = min(case when bearers.is_seen then bearers.from_utc end) over (
             partition by live_records.source, live_records.drive_id, live_records.host, live_records.valid_from
         ) as is_described,
-        live_records.is_snapshot and bearers.is_seen and live_records.valid_from >= bearers.from_utc and live_records.valid_from < bearers.to_utc as is_found
+        live_records.is_snapshot and bearers.is_seen and live_records.valid_from >= bearers.from_utc and live_records.valid_from < bearers.to_utc as is_found,
+        coalesce(live_records.is_snapshot and bearers.is_seen and bearers.from_utc > live_records.valid_from, false) as is_assumed
     from live_records
     left join (select distinct source, alias from {{ ref('stg_raw__drive_aliases') }} where drive_id is not null) as namers
         on live_records.source = namers.source and live_records.drive_id = namers.alias
@@ -107,7 +108,7 @@ borne_records as (
         live_records.*, bearers.drive_id as bearer, live_records.valid_from as news_utc,
         greatest(live_records.from_hour_utc, bearers.from_hour_utc) as borne_from_hour_utc,
         least(live_records.to_hour_utc, live_records.found_until_hour_utc, bearers.to_hour_utc) as borne_to_hour_utc,
-        true as is_described, true as is_found
+        true as is_described, true as is_found, false as is_assumed
     from live_records
     inner join bearers as found on live_records.drive_id = found.alias and live_records.valid_from >= found.from_utc and live_records.valid_from < found.to_utc
     inner join bearers
@@ -140,6 +141,10 @@ named_records as (
         borne_from_hour_utc as from_hour_utc,
         borne_to_hour_utc as to_hour_utc
     from borne_records
+    -- who has the name since that look may have brought another RAID group with it
+    where not is_assumed
+        or bearer not in (select bearer from borne_records where is_found)
+        or (bearer, raid_group_id) in (select bearer, raid_group_id from borne_records where is_found)
 ),
 
 said_records as (
