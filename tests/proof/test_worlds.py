@@ -87,16 +87,22 @@ def steps(world: World, source: str) -> Iterator[list[Step]]:
     """Steps of each device and reader, in order."""
     if source in ("sadf", "iostat"):
         found: dict[tuple[int, str], list[Step]] = defaultdict(list)
-        for each in intervals(world, source):
+        seen = list(intervals(world, source))
+        looked = {(each.host.number, each.end) for each in seen}
+        listed = {(each.host.number, each.device, each.end) for each in seen}
+        for each in seen:
+            # of a device that a look did not list nobody knows since when it has been there: its I/Os are those of the last second
+            has_come = (each.host.number, each.begin) in looked and (each.host.number, each.device, each.begin) not in listed
+            begin = each.end - 1 if has_come else each.begin
             found[each.host.number, each.device].append(
-                Step(source, source, each.host, each.device, each.begin, each.end, each.bearing, each.ios)
+                Step(source, source, each.host, each.device, begin, each.end, each.bearing, each.ios)
             )
         for device in found.values():
             yield with_breaks(device, [up for _, up in device[0].host.boots] if source == "sadf" else [])
         return
     is_told = source in ("prometheus", "api") or world.plan.sources == "zfs"
     for one in series(world, source):
-        seen = []
+        followed = []
         for before, after in pairwise(one.readings):
             is_same = before.bearing is after.bearing
             bearing = after.bearing if is_same else None
@@ -106,8 +112,8 @@ def steps(world: World, source: str) -> Iterator[list[Step]]:
             # a look of Ceph says how an OSD has been, but not for all of a time in which nobody looked
             seconds = min(after.at - before.at, 2 * EVERY[source])
             amount = 0.0 if bearing is None else float(seconds if source == "ceph" else bearing.ios(before.at, after.at))
-            seen.append(Step(source, one.watch, one.host, one.device, before.at, after.at, bearing, amount, is_cut, is_told))
-        yield with_breaks(seen, [])
+            followed.append(Step(source, one.watch, one.host, one.device, before.at, after.at, bearing, amount, is_cut, is_told))
+        yield with_breaks(followed, [])
 
 
 def with_breaks(device: list[Step], boots: list[int]) -> list[Step]:
@@ -118,7 +124,7 @@ def with_breaks(device: list[Step], boots: list[int]) -> list[Step]:
         longest = 2 * EVERY[each.source] if each.source != "ceph" else 2**40
         # a boot's instant is told, and who looked after it saw who came up
         ups = [up for up in boots if found and found[-1].end < up <= each.begin]
-        if ups or (found and each.begin - found[-1].end > longest):
+        if ups or (found and each.begin - found[-1].end > min(longest, 2 * (each.end - each.begin))):
             found.append(Step(each.source, each.watch, each.host, each.device, found[-1].end, max(ups, default=each.begin), None, 0, True))
         # a host's clock that is set ahead shows as time in which nobody looked
         is_set = each.begin < each.host.set_at <= each.end and not each.is_told
@@ -597,6 +603,8 @@ ONCE_BROKEN = [
     Plan(1193, 2, 7, 5, ("pod address", "pod", "reseat", "arrays", "machines", "move"), "diskstats lsblk", overlap=True),  # equal days
     Plan(4627, 1, 7, 5, ("boot", "arrays", "machines", "replicas", "pod", "wrap", "paths"), "prometheus diskstats lsblk", deliveries=3),
     Plan(seed=1023, hosts=1, drives=8, hours=4, happenings=("boot", "clock", "swap"), sources="prometheus lsblk", deliveries=3),
+    Plan(48, 2, 6, 4, ("second boot", "reseat", "move", "pod", "pod address"), "prometheus diskstats lsblk"),  # over the hour's edge
+    Plan(3, 1, 5, 3, ("replicas", "gap", "cross", "arrays", "swap", "clock"), "prometheus", overlap=True),  # a look at arrays in a gap
 ]
 
 
