@@ -501,7 +501,9 @@ def _stage_hours(perf: pl.DataFrame, names: pl.DataFrame, landing: Landing) -> N
         pl.when(~pl.col("is_start")).then(name).alias(name) for name in ("from_utc", "to_utc")
     )
     said = named.join(steps.drop("hour"), on=["drive_id", "ends_us"], how="left", maintain_order="left")
-    said = said.with_columns(pl.col("span_no").fill_null(strategy="backward").over(place))
+    said = said.with_columns(pl.col("span_no", "begins_us").fill_null(strategy="backward").over(place))
+    # the first look counts in the span that it begins, but not in one that begins long after it
+    said = said.with_columns(pl.when(ends >= pl.col("begins_us").fill_null(ends)).then("latency_us"))
     hours = said.group_by(*place, "span_no", maintain_order=True).agg(
         pl.col("latency_us").filter(pl.col("latency_us") > 0).mean(),
         pl.col("at").max().alias("collected_at"),

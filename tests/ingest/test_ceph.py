@@ -155,6 +155,15 @@ def test_an_hour_in_which_another_drive_takes_a_device_has_spans(warehouse: Ware
     assert warehouse.rows("drives", "drive_id valid_from") == [("h1/sdg", AT), ("h1/sdg", new)]
 
 
+@pytest.mark.parametrize(("minutes", "latency_us", "covered_minutes"), [((5, 10), 34_500, 5), ((5, 40), 56_000, 15)])
+def test_a_first_look_long_before_the_next_one_says_nothing_of_its_span(
+    minutes: tuple[int, ...], latency_us: float, covered_minutes: int, warehouse: Warehouse
+) -> None:
+    looks = {60 * minute: [perf(o0=56_000_000 if n else 13_000_000)] for n, minute in enumerate(minutes)}
+    land(warehouse, {0: [[metadata(0)]], **looks})
+    assert warehouse.rows("drive_hours", "latency_us coverage") == [(latency_us, pytest.approx(covered_minutes / 60))]
+
+
 @pytest.mark.parametrize("calls", [[("a", "b")], [("a",), ("b",)], [("b",), ("a",), ("a", "b")]])
 def test_hosts_of_one_name_in_two_clusters_are_two(calls: list[tuple[str, ...]], warehouse: Warehouse) -> None:
     """h1/sda is S1 in the one and T1 in the other. h2 is one machine: both clusters find T9 there, each on its part of it."""
