@@ -69,6 +69,8 @@ PLANS = st.builds(
 class Step:
     """A step of one reader of a device between two readings. drive: whose I/Os they are; null where of two. amount: reads, of Ceph seconds.
     is_cut: the reader saw that the device began again in it. is_told: the readings say themselves whose they are.
+    has_come: the reader's look before did not list the device, so nobody knows since when it has been there, and its I/Os are those of
+    the last second. is_doubtful: that look is in another delivery.
     """
 
     source: str
@@ -81,6 +83,8 @@ class Step:
     amount: float
     is_cut: bool = False
     is_told: bool = False
+    has_come: bool = False
+    is_doubtful: bool = False
 
 
 def steps(world: World, source: str) -> Iterator[list[Step]]:
@@ -91,12 +95,11 @@ def steps(world: World, source: str) -> Iterator[list[Step]]:
         looked = {(each.host.number, each.end) for each in seen}
         listed = {(each.host.number, each.device, each.end) for each in seen}
         for each in seen:
-            # of a device that a look did not list nobody knows since when it has been there: its I/Os are those of the last second
-            has_come = (each.host.number, each.begin) in looked and (each.host.number, each.device, each.begin) not in listed
+            is_new = (each.host.number, each.begin) in looked and (each.host.number, each.device, each.begin) not in listed
+            has_come = is_new and any(since <= each.begin and each.end < until for since, until in parts(world))
             begin = each.end - 1 if has_come else each.begin
-            found[each.host.number, each.device].append(
-                Step(source, source, each.host, each.device, begin, each.end, each.bearing, each.ios)
-            )
+            step = Step(source, source, each.host, each.device, begin, each.end, each.bearing, each.ios)
+            found[each.host.number, each.device].append(replace(step, has_come=has_come, is_doubtful=is_new and not has_come))
         for device in found.values():
             yield with_breaks(device, [up for _, up in device[0].host.boots] if source == "sadf" else [])
         return
@@ -124,7 +127,7 @@ def with_breaks(device: list[Step], boots: list[int]) -> list[Step]:
         longest = 2 * EVERY[each.source] if each.source != "ceph" else 2**40
         # a boot's instant is told, and who looked after it saw who came up
         ups = [up for up in boots if found and found[-1].end < up <= each.begin]
-        if ups or (found and each.begin - found[-1].end > min(longest, 2 * (each.end - each.begin))):
+        if ups or (found and each.begin - found[-1].end > (2 if each.has_come else longest)):
             found.append(Step(each.source, each.watch, each.host, each.device, found[-1].end, max(ups, default=each.begin), None, 0, True))
         # a host's clock that is set ahead shows as time in which nobody looked
         is_set = each.begin < each.host.set_at <= each.end and not each.is_told
@@ -162,7 +165,12 @@ def seen_by(step: Step, seen: list[tuple[int, int]]) -> tuple[list[int], list[in
 
 def decided(world: World) -> Iterator[Step]:
     """Steps of spans whose drive the sources' own facts tell: no cut within, and the readings or all looks next to them say who it is."""
-    for stretch, seen in stretches(world):
+    facts = list(stretches(world))
+    # a drive cannot have been at two places, and of one of them nobody knows since when it was there
+    doubtful = {
+        (each.bearing.drive.number, hour_of(each.end - 1)) for stretch, _ in facts for each in stretch if each.is_doubtful and each.bearing
+    }
+    for stretch, seen in facts:
         spans: dict[int, list[Step]] = defaultdict(list)
         for each in stretch:
             spans[hour_of((each.begin + each.end) / 2 if each.source in ("sadf", "iostat") else each.end - 1)].append(each)
@@ -173,6 +181,7 @@ def decided(world: World) -> Iterator[Step]:
             if all(
                 each.bearing
                 and not each.host.set_by
+                and (each.bearing.drive.number, hour) not in doubtful
                 and (each.is_told or ({number for found in seen_by(each, seen) for number in found} == {each.bearing.drive.number}))
                 for each in wide
             ):
@@ -198,9 +207,16 @@ def hidden(world: World) -> set[int]:
         if is_unseen or len(borne) > max(len(looked), 1):
             place = stretch[0].host.number, stretch[0].device
             found |= {each.drive.number for each in world.bearings if (each.host, each.device) == place}
-    # of what was seen at a time that a clock showed twice nobody knows whether it was before the other
+    # of what was seen at a time that a clock showed twice nobody knows whether it was before the other; nor, once the clocks of two readers
+    # differ, of what one saw while a drive changed its device by the other's
+    is_several = sum(source in EVERY for source in world.plan.sources.split()) > 1
     for host in world.hosts:
-        around = [each for each in world.bearings if each.host == host.number and abs(each.begin - host.set_at) < -host.set_by]
+        around = [
+            each
+            for each in world.bearings
+            if each.host == host.number
+            and (abs(each.begin - host.set_at) < -host.set_by or (is_several and host.set_by and each.begin > host.set_at))
+        ]
         found |= {each.drive.number for each in world.bearings if (each.host, each.device) in {(one.host, one.device) for one in around}}
     return found
 
