@@ -566,10 +566,15 @@ def broken(plans: list[Plan], folder: Path, *, is_late: bool = True) -> dict[Pla
     return {world.plan: found for world in worlds if (found := [*said.broken.get(world.number, []), *nobodys])}
 
 
+OFTEN = 8
+"""Examples that Hypothesis makes for each world: five of six are made of earlier ones."""
+
+
 def drawn(number: int, count: int) -> list[Plan]:
     """The first plans that Hypothesis draws with this seed; those that it made of an earlier one are left out."""
     plans: dict[int, Plan] = {}
-    _driven(number, 4 * count, lambda plan: plans.setdefault(plan.seed, plan), (Phase.generate,))
+    _driven(number, OFTEN * count, lambda plan: plans.setdefault(plan.seed, plan), (Phase.generate,))
+    assert len(plans) >= count, f"{len(plans)} of {count}: draw more often"
     return list(plans.values())[:count]
 
 
@@ -598,7 +603,7 @@ def prove(number: int, count: int, folder: Path, at_once: int = 25, also: Sequen
         assert not known.get(plan), "\n".join([str(plan), *known[plan]])
 
     if failed:
-        _driven(number, 4 * count, look, (Phase.generate, Phase.shrink))
+        _driven(number, OFTEN * count, look, (Phase.generate, Phase.shrink))
         raise AssertionError(failed)
 
 
