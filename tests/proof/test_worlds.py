@@ -127,6 +127,8 @@ def with_breaks(device: list[Step], boots: list[int]) -> list[Step]:
         longest = 2 * EVERY[each.source] if each.source != "ceph" else 2**40
         # a boot's instant is told, and who looked after it saw who came up
         ups = [up for up in boots if found and found[-1].end < up <= each.begin]
+        if len(ups) > 1:  # of two restarts without an interval between them the later one is told
+            found[-1] = replace(found[-1], bearing=None)
         if ups or (found and each.begin - found[-1].end > (2 if each.has_come else longest)):
             found.append(Step(each.source, each.watch, each.host, each.device, found[-1].end, max(ups, default=each.begin), None, 0, True))
         # a host's clock that is set ahead shows as time in which nobody looked
@@ -147,10 +149,11 @@ def stretches(world: World) -> Iterator[tuple[list[Step], list[tuple[int, int]]]
             cuts = [-1, *(n for n, each in enumerate(device) if each.is_cut), len(device)]
             for first, last in pairwise(cuts):
                 if stretch := device[first + 1 : last]:
-                    # a look counts up to five minutes before a gap ends, as the cut is said to be there; a pool has no counters that say
-                    # when one began or ended, so ten minutes of it on either side say nothing
+                    # a look counts up to a quarter of a gap, five minutes at most, before it ends, as the cut is said to be there; a pool
+                    # has no counters that say when one began or ended, so ten minutes of it on either side say nothing
                     gaps = [n in range(len(device)) and device[n].end - device[n].begin > 2 * EVERY[source] for n in (first, last)]
-                    early, late = (gaps[0] * 600, gaps[1] * 600) if source == "zfs" else (gaps[0] * 300, 0)
+                    length = device[first].end - device[first].begin
+                    early, late = (gaps[0] * 600, gaps[1] * 600) if source == "zfs" else (gaps[0] * min(300, length / 4), 0)
                     begin = -(2**40) if first < 0 else max(device[first].begin, device[first].end - early)
                     end = 2**40 if last == len(device) else min(device[last].end, stretch[-1].end + late)
                     seen = names[stretch[0].host.number, stretch[0].device]
