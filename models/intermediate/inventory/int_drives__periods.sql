@@ -143,8 +143,8 @@ named_records as (
     from borne_records
     -- who has the name since that look may have brought another RAID group with it
     where not is_assumed
-        or bearer not in (select bearer from borne_records where is_found)
-        or (bearer, raid_group_id) in (select bearer, raid_group_id from borne_records where is_found)
+        or bearer not in (select found.bearer from borne_records as found where found.is_found)
+        or (bearer, raid_group_id) in (select own.bearer, own.raid_group_id from borne_records as own where own.is_found)
 ),
 
 said_records as (
