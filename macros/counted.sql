@@ -7,6 +7,13 @@
 {#- Number of hours in a set of them. -#}
 {% macro hour_count(hours) %}cast(bit_count({{ hours }}) as bigint){% endmacro %}
 
+{#- The first and the last hour of a set that is not empty, its lowest and its highest bit, as an hour index (hour_index); day: that of its day. -#}
+{% macro first_hour_in(hours, day) %}{{ day }} + length(bin({{ hours }} & -({{ hours }}))) - 1{% endmacro %}
+{% macro last_hour_in(hours, day) %}{{ day }} + length(bin({{ hours }})) - 1{% endmacro %}
+
+{#- Why an hour with a slowdown is no evidence (int_drive_hours__compared). -#}
+{% macro reasons_not_judged() %}{{ return(['too_few_ios', 'unlike_load', 'no_peers']) }}{% endmacro %}
+
 {#- 1.5 -> "150": an edge as a part of a column name. -#}
 {% macro edge_name(edge) %}{{ (edge * 100) | round | int }}{% endmacro %}
 

@@ -1,5 +1,5 @@
 {{ config(meta={'made': 'each_build'}) }}
-{%- set judged_in = 'in_population_in & slowdown_in & ~(too_few_ios_in | unlike_load_in | no_peers_in)' %}
+{%- set judged_in = 'in_population_in & slowdown_in & ~(' ~ reasons_not_judged() | join('_in | ') ~ '_in)' %}
 -- Alerts of single drives and of RAID groups that are slow as a whole, also those that a floor of concern holds back. Grain: alert_id.
 with hours as (
     select
@@ -52,11 +52,11 @@ alerts as (
     group by subject_type, subject_id, alert_number
 ),
 
--- of a drive that does too little to be judged nobody knows that it is quiet
+-- hours without evidence do not show that a drive has become quiet: it may hang
 judged_drives as (
     select
         drive_id,
-        {{ hour_at("max(" ~ hour_index('cast(day_utc as timestamp)') ~ " + length(bin(" ~ judged_in ~ ")) - 1)") }} as last_judged_hour_utc
+        {{ hour_at("max(" ~ last_hour_in(judged_in, hour_index('cast(day_utc as timestamp)')) ~ ")") }} as last_judged_hour_utc
     from {{ ref('int_drive_days') }}
     where drive_id in (select subject_id from alerts where subject_type = 'drive') and ({{ judged_in }}) > 0
     group by drive_id
@@ -68,8 +68,8 @@ select
     alerts.subject_type || ' ' || alerts.subject_id || case alerts.subject_type when 'drive' then ' acute ' else ' whole_group ' end
     || cast(alerts.raised_at as string) as alert_id,
     case alerts.subject_type when 'drive' then 'acute' else 'whole_group' end as reason,
-    -- the drive has gone; or quiet for long enough, and known to be: its judged hours reach that far, those of the RAID group where no more of its own are expected,
-    -- or a later run of its own
+    -- the drive has gone, or was quiet for long enough. That is known once there are judged hours as late as that, or a later run; where no more hours of the drive
+    -- are expected, once there are hours of its RAID group
     least(
         case when standing.left_at is not null then greatest(standing.left_at, alerts.last_slow_hour_utc + interval 1 hour) end,
         case

@@ -3,9 +3,8 @@
 -- because hours of one drive are not independent. Grain: day_utc, drive_id, raid_group_id.
 -- Hours that arrive of an open day are added to what is stored of the earlier ones.
 {%- set sets = [
-    'reported', 'in_population', 'slowdown', 'slow', 'mild', 'peer', 'data', 'low_coverage', 'no_io', 'too_few_drives', 'zero_median', 'too_few_ios', 'unlike_load', 'no_peers',
-    'undirected'
-] %}
+    'reported', 'in_population', 'slowdown', 'slow', 'mild', 'peer', 'data', 'low_coverage', 'no_io', 'too_few_drives', 'zero_median'
+] + reasons_not_judged() + ['undirected'] %}
 {%- set numbers = ['judged_hours', 'like_load_hours', 'judged_slow_hours', 'heavy_hours', 'heavy_slow_hours', 'io_count'] %}
 {%- for edge in var('slowdown_edges') %}{% do numbers.append('slowdown_hours_' ~ edge_name(edge)) %}{% endfor %}
 {%- for edge in (var('chronic_clear_slowdown'), var('chronic_slowdown')) %}{% do numbers.append('judged_hours_' ~ edge_name(edge)) %}{% endfor %}
@@ -33,7 +32,7 @@ with computed_days as (
 {%- for reason in ('low_coverage', 'no_io', 'too_few_drives', 'zero_median') %}
         {{ counted_hours("is_in_population and exclusion_reason = '" ~ reason ~ "'") }} as {{ reason }}_in,
 {%- endfor %}
-{%- for reason in ('too_few_ios', 'unlike_load', 'no_peers') %}
+{%- for reason in reasons_not_judged() %}
         {{ counted_hours("is_in_population and why_not_judged = '" ~ reason ~ "'") }} as {{ reason }}_in,
 {%- endfor %}
         {{ counted_hours('slowdown is not null and coalesce(read_slowdown, write_slowdown) is null') }} as undirected_in,

@@ -6,10 +6,9 @@ select
     cast(sum(slow_hours) as bigint) as slow_hours,
     cast(sum(interval_count) as bigint) as interval_count,
     max(max_slowdown) as max_slowdown,
-    -- the lowest and the highest bit of a set of hours
-    {{ hour_at("min(" ~ day_index ~ " + length(bin(slowdown_in & -slowdown_in)) - 1)") }} as first_measured_hour_utc,
-    {{ hour_at("max(" ~ day_index ~ " + length(bin(slowdown_in)) - 1)") }} as last_measured_hour_utc,
-    {{ hour_at("min(case when slow_in <> 0 then " ~ day_index ~ " + length(bin(slow_in & -slow_in)) - 1 end)") }} as first_slow_hour_utc,
+    {{ hour_at("min(" ~ first_hour_in('slowdown_in', day_index) ~ ")") }} as first_measured_hour_utc,
+    {{ hour_at("max(" ~ last_hour_in('slowdown_in', day_index) ~ ")") }} as last_measured_hour_utc,
+    {{ hour_at("min(case when slow_in <> 0 then " ~ first_hour_in('slow_in', day_index) ~ " end)") }} as first_slow_hour_utc,
     cast(sum(normal_hours) as bigint) as normal,
     cast(sum(to_slow_hours) as bigint) as to_slow,
     cast(sum(slow_persist_hours) as bigint) as slow_persist,

@@ -1,5 +1,5 @@
 -- Drive-hours of each drive in the status window by what came of them, and those that are missing between them. Grain: drive_id, raid_group_id.
-{%- set reasons = ('low_coverage', 'no_io', 'too_few_drives', 'zero_median', 'too_few_ios', 'unlike_load', 'no_peers') %}
+{%- set reasons = ['low_coverage', 'no_io', 'too_few_drives', 'zero_median'] + reasons_not_judged() %}
 -- sets of hours (hour_bit) by day instead of hours: a twentieth of the rows, read by every build. The first day of the window may be cut
 with days as (
     select
@@ -31,10 +31,9 @@ cut_days as (
 recent_days as (
     select
         drive_id, raid_group_id,
-        -- the lowest and the highest bit of a set
-        {{ hour_at('min(day_index + length(bin(reported_in & -reported_in)) - 1)') }} as first_hour_utc,
-        {{ hour_at('max(day_index + length(bin(reported_in)) - 1)') }} as last_hour_utc
-{%- for hours in ('reported', 'slowdown', 'undirected', 'other_role', 'narrow_group') + reasons %},
+        {{ hour_at('min(' ~ first_hour_in('reported_in', 'day_index') ~ ')') }} as first_hour_utc,
+        {{ hour_at('max(' ~ last_hour_in('reported_in', 'day_index') ~ ')') }} as last_hour_utc
+{%- for hours in ['reported', 'slowdown', 'undirected', 'other_role', 'narrow_group'] + reasons %},
         cast(sum({{ hour_count(hours ~ '_in') }}) as bigint) as {{ 'hours' if hours == 'reported' else hours ~ '_hours' }}
 {%- endfor %}
     from cut_days
