@@ -19,6 +19,7 @@ import polars as pl
 
 from engine.build import build
 from engine.read import fetch, open_published
+from engine.thresholds import variables
 from engine.warehouse import Warehouse
 from ingest import ingest
 from simulate.benchmark import (
@@ -47,8 +48,6 @@ Row = dict[str, Any]
 FLOORS = (0, 10, 100, 1_000, 10_000)
 SHARES = (0.0, 0.002, 0.02, 0.04, 0.1, 0.3)
 """I/Os an hour, and shares of the median I/Os, from which an hour may be evidence: what each would find."""
-ALERT_HOURS = 3
-"""Slow hours that raise an alert."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,7 @@ def raised_by(connection: duckdb.DuckDBPyConnection, floor: int, share: float) -
 
 
 def spell_hours(bundle: Path) -> pl.DataFrame:
-    """drive_id, hour_utc: hours in which the simulator had a spell of slowness for the drive; a drive that is well has one now and then."""
+    """drive_id, hour_utc: hours in which the simulator slowed the drive down for a spell, as it does now and then with healthy drives, too."""
     spells = pl.read_parquet(bundle / "truth" / "truth_episodes.parquet")
     hours = pl.datetime_ranges(pl.col("started_at").dt.truncate("1h"), "ended_at", "1h").alias("hour_utc")
     return spells.select("drive_id", hours).explode("hour_utc").with_columns(pl.col("hour_utc").cast(pl.Datetime("us"))).unique()
@@ -160,18 +159,18 @@ class Future:
         self.stories = {drive.drive_id: drive for drive in planted}
         self.ailing = set(pl.read_parquet(bundle / "truth" / "truth_drives.parquet").filter(pl.col("frailty") > 1)["drive_id"])
         self.healthy = all_drives - set(self.stories) - self.ailing
-        of_healthy = [row for row in alerts if row["drive_id"] in self.healthy]
-        shown = [row for row in of_healthy if row["part_of"] is None]
+        healthy_alerts = [row for row in alerts if row["drive_id"] in self.healthy]
+        shown_alerts = [row for row in healthy_alerts if row["part_of"] is None]
         slow = self.slow.join(spell_hours(bundle), on=["drive_id", "hour_utc"], how="semi")
-        self.healthy_alerts, self.shown_healthy_alerts = len(of_healthy), len(shown)
+        self.healthy_alerts, self.shown_healthy_alerts = len(healthy_alerts), len(shown_alerts)
         self.false_alerts = sum(
             slow.filter(
                 pl.col("drive_id") == row["drive_id"], pl.col("hour_utc").is_between(row["first_slow_hour_utc"], row["last_slow_hour_utc"])
             ).height
-            < ALERT_HOURS
-            for row in shown
+            < variables()["alert_slow_hours"]
+            for row in shown_alerts
         )
-        """Alerts that people are shown of healthy drives that fewer hours than an alert takes were slow in."""
+        """Shown alerts of healthy drives whose spells explain fewer slow hours than raise an alert."""
         thin = {drive for drive, of in self.stories.items() if of.story == "thin"}
         self.weights = dict.fromkeys(self.slow.filter(pl.col("drive_id").is_in(thin))["raid_group_id"].unique(), 24 / len(THIN_HOURS))
         self.paths = {drive for drive, of in self.stories.items() if of.story == "path"}
@@ -419,15 +418,14 @@ def section(futures: dict[int, Future], verdicts: list[Verdict], rows: list[Row]
     weeks = {week: [row for row in mine if row["week"] == week] for week in sorted({row["week"] for row in mine})}
     ahead = ", ".join(f"{sum(row in behind for row in of)}/{len(of)} in week {week}" for week, of in weeks.items())
     healthy_weeks = sum(len(future.healthy) * WEEKS for future in futures.values()) / 1000
-    of_all, of_shown, of_false = (
-        sum(getattr(future, name) for future in futures.values()) / healthy_weeks
-        for name in ("healthy_alerts", "shown_healthy_alerts", "false_alerts")
-    )
+    raised = sum(future.healthy_alerts for future in futures.values()) / healthy_weeks
+    shown = sum(future.shown_healthy_alerts for future in futures.values()) / healthy_weeks
+    false = sum(future.false_alerts for future in futures.values()) / healthy_weeks
     lines += [
         "",
-        f"Healthy drives, without a story and not ailing by nature, raise {of_all:.1f} alerts per 1,000 of them and week, {of_shown:.1f} of which"
-        " stand alone; the others are part of an incident or of the drive's other alert. Such a drive has a spell now and then, as drives in the field do:"
-        f" {of_false:.1f} are false, of drives to which the simulator gave no spell, or fewer slow hours in one than an alert takes.",
+        f"Healthy drives, without a story and not ailing by nature, raise {raised:.1f} alerts per 1,000 of them and week, {shown:.1f} of which"
+        " stand alone; the others are part of an incident or of the drive's other alert. The simulator gives such drives a spell of slowness now and then, as"
+        f" drives in the field have them. {false:.1f} are false: spells of the drive explain fewer slow hours than raise an alert.",
         "",
         f"A naive rule is ahead of `replace` on {len(behind) - len(late)} of the {early_count} Mondays before the second after a fleet's last onset, and on"
         f" {len(late)} of the {len(mine) - early_count} from it on: {ahead}. Drives become slow until day {ONSET_DAYS[1]}; one that has been slow for less than"
@@ -448,8 +446,8 @@ def section(futures: dict[int, Future], verdicts: list[Verdict], rows: list[Row]
             "drives",
         ),
         Bound("`replace` withdrawn without less evidence", flips(futures, verdicts), 0, "times"),
-        Bound("false alerts of healthy drives that people are shown, per 1,000 of them and week", of_false, 1, "alerts"),
-        Bound("those in a spell of slowness included", of_shown, 4, "alerts"),
+        Bound("false alerts of healthy drives that people are shown, per 1,000 of them and week", false, 1, "alerts"),
+        Bound("alerts of healthy drives that people are shown, true ones included, per 1,000 of them and week", shown, 4, "alerts"),
     ]
     if rows:
         pl.DataFrame(rows).write_csv(TABLE)
