@@ -69,8 +69,8 @@ PLANS = st.builds(
 class Step:
     """A step of one reader of a device between two readings. drive: whose I/Os they are; null where of two. amount: reads, of Ceph seconds.
     is_cut: the reader saw that the device began again in it. is_told: the readings say themselves whose they are.
-    has_come: the reader's look before did not list the device, so nobody knows since when it has been there, and its I/Os are those of
-    the last second. is_doubtful: that look is in another delivery.
+    has_come: the reader's look before did not list the device. Nobody knows when in the interval it came, so its I/Os count in the last
+    second. is_doubtful: the same, but that look is in another delivery, so the product counts the whole interval.
     """
 
     source: str
@@ -87,19 +87,25 @@ class Step:
     is_doubtful: bool = False
 
 
+def readers(world: World) -> list[str]:
+    """The sources of a world that read counters."""
+    return [source for source in world.plan.sources.split() if source in EVERY]
+
+
 def steps(world: World, source: str) -> Iterator[list[Step]]:
     """Steps of each device and reader, in order."""
     if source in ("sadf", "iostat"):
         found: dict[tuple[int, str], list[Step]] = defaultdict(list)
-        seen = list(intervals(world, source))
+        seen, delivered = list(intervals(world, source)), parts(world)
         looked = {(each.host.number, each.end) for each in seen}
         listed = {(each.host.number, each.device, each.end) for each in seen}
         for each in seen:
             is_new = (each.host.number, each.begin) in looked and (each.host.number, each.device, each.begin) not in listed
-            has_come = is_new and any(since <= each.begin and each.end < until for since, until in parts(world))
+            has_come = is_new and any(since <= each.begin and each.end < until for since, until in delivered)
             begin = each.end - 1 if has_come else each.begin
             step = Step(source, source, each.host, each.device, begin, each.end, each.bearing, each.ios)
-            found[each.host.number, each.device].append(replace(step, has_come=has_come, is_doubtful=is_new and not has_come))
+            step.has_come, step.is_doubtful = has_come, is_new and not has_come
+            found[each.host.number, each.device].append(step)
         for device in found.values():
             yield with_breaks(device, [up for _, up in device[0].host.boots] if source == "sadf" else [])
         return
@@ -127,8 +133,8 @@ def with_breaks(device: list[Step], boots: list[int]) -> list[Step]:
         longest = 2 * EVERY[each.source] if each.source != "ceph" else 2**40
         # a boot's instant is told, and who looked after it saw who came up
         ups = [up for up in boots if found and found[-1].end < up <= each.begin]
-        if len(ups) > 1:  # of two restarts without an interval between them the later one is told
-            found[-1] = replace(found[-1], bearing=None)
+        if len(ups) > 1:  # the product keeps only the last restart before an interval: it cannot tell whose the interval before both was
+            found[-1].bearing = None
         if ups or (found and each.begin - found[-1].end > (2 if each.has_come else longest)):
             found.append(Step(each.source, each.watch, each.host, each.device, found[-1].end, max(ups, default=each.begin), None, 0, True))
         # a host's clock that is set ahead shows as time in which nobody looked
@@ -144,8 +150,8 @@ def stretches(world: World) -> Iterator[tuple[list[Step], list[tuple[int, int]]]
     for look in looks(world):
         for bearing in look.bearings:
             names[look.host.number, bearing.device].append((look.at, bearing.drive.number))
-    for source in world.plan.sources.split():
-        for device in steps(world, source) if source in EVERY else ():
+    for source in readers(world):
+        for device in steps(world, source):
             cuts = [-1, *(n for n, each in enumerate(device) if each.is_cut), len(device)]
             for first, last in pairwise(cuts):
                 if stretch := device[first + 1 : last]:
@@ -169,7 +175,7 @@ def seen_by(step: Step, seen: list[tuple[int, int]]) -> tuple[list[int], list[in
 def decided(world: World) -> Iterator[Step]:
     """Steps of spans whose drive the sources' own facts tell: no cut within, and the readings or all looks next to them say who it is."""
     facts = list(stretches(world))
-    # a drive cannot have been at two places, and of one of them nobody knows since when it was there
+    # such an interval may overlap with what the drive did elsewhere, and of two spans that overlap the product keeps one
     doubtful = {
         (each.bearing.drive.number, hour_of(each.end - 1)) for stretch, _ in facts for each in stretch if each.is_doubtful and each.bearing
     }
@@ -210,9 +216,9 @@ def hidden(world: World) -> set[int]:
         if is_unseen or len(borne) > max(len(looked), 1):
             place = stretch[0].host.number, stretch[0].device
             found |= {each.drive.number for each in world.bearings if (each.host, each.device) == place}
-    # of what was seen at a time that a clock showed twice nobody knows whether it was before the other; nor, once the clocks of two readers
-    # differ, of what one saw while a drive changed its device by the other's
-    is_several = sum(source in EVERY for source in world.plan.sources.split()) > 1
+    # A clock that is set back shows some times twice: nobody knows which of two looks came first. One that differs from another reader's
+    # leaves open what it saw while a drive changed its device.
+    is_several = len(readers(world)) > 1
     for host in world.hosts:
         around = [
             each
@@ -339,11 +345,11 @@ def seen_twice(world: World, drive: Drive, row: dict[str, Any], before: dict[str
     """The seconds that may count in a row of a drive and, by another source, in the one before: of the interval over the hour's edge, which
     each source counts where it ends; and those by which the clocks of the two differ, which no source shows, between their spans too.
     """
-    readers = [source for source in world.plan.sources.split() if source in EVERY]
-    if len(readers) < 2:
+    several = readers(world)
+    if len(several) < 2:
         return 0.0
     is_other = before is not None and before["drive_id"] == row["drive_id"] and before["source"] != row["source"]
-    return is_other * max(EVERY[source] for source in readers) + (is_other + row["part_spans"]) * set_by(world, drive)
+    return is_other * max(EVERY[source] for source in several) + (is_other + row["part_spans"]) * set_by(world, drive)
 
 
 def _most(said: Verdicts, world: World, attributed: dict[tuple[int, int], float], twice: dict[tuple[int, int], float]) -> None:
@@ -370,7 +376,7 @@ def _most(said: Verdicts, world: World, attributed: dict[tuple[int, int], float]
             # it prints no lengths: an interval up to a half longer than usual may be one, or that of a clock that was set
             slack += min(set_by(world, drive), EVERY["iostat"] / 2) * max(drive.rates)
         # what another clock saw before the name was known is the device's
-        is_several = sum(source in EVERY for source in world.plan.sources.split()) > 1
+        is_several = len(readers(world)) > 1
         seconds = sum(found for key, found in twice.items() if key[0] == number) + is_several * set_by(world, drive)
         if amount > most + slack + seconds * max(drive.rates):
             said.say(world, 2, f"{drive.serial}, all day: {amount:.0f} attributed, {most} happened")
@@ -398,7 +404,7 @@ def _least(said: Verdicts, world: World, attributed: dict[tuple[int, int], float
     for (number, hour), amount in attributed.items():
         if hour < 1000:
             counted[number, 2000] = counted.get((number, 2000), 0) + amount
-    every = max(EVERY[source] for source in world.plan.sources.split() if source in EVERY)
+    every = max(EVERY[source] for source in readers(world))
     several = 2 * every * (MOST_A_SECOND if "ceph" not in world.plan.sources else 1) if len(by_watch) > 1 else 0
     for watch, amounts in by_watch.items():
         for (number, hour), amount in amounts.items():
@@ -570,7 +576,7 @@ def broken(plans: list[Plan], folder: Path, *, is_late: bool = True) -> dict[Pla
 
 
 OFTEN = 8
-"""Examples that Hypothesis makes for each world: five of six are made of earlier ones."""
+"""Examples to ask of Hypothesis for each world: five of six repeat the seed of an earlier one."""
 
 
 def drawn(number: int, count: int) -> list[Plan]:
