@@ -120,7 +120,7 @@ seen_spans as (
 {%- set said = ['coverage', 'min_coverage', 'collected_at', 'source'] %}
 {%- set described = ['raid_group_id', 'declared_kind', 'is_group_guessed'] if has_group else [] %}
 {%- set span_hours = hours_between('seen_spans.span_from_utc', 'seen_spans.span_to_utc') %}
-{#- a reading interval belongs to the hour in which it ends, so a span that begins with its hour may have seen some minutes more -#}
+{#- An interval counts in the hour in which it ends. A span that begins with its hour may so cover some minutes of the hour before: coverage tells. -#}
 {%- set covered_hours = 'coalesce(seen_spans.coverage' ~ ('' if 'hour_utc' in at else ' * ' ~ span_hours) ~ ', ' ~ span_hours ~ ')' %}
 {%- set times = at %}
 {%- set at = at | join(', ') %}

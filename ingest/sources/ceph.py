@@ -502,7 +502,7 @@ def _stage_hours(perf: pl.DataFrame, names: pl.DataFrame, landing: Landing) -> N
     )
     said = named.join(steps.drop("hour"), on=["drive_id", "ends_us"], how="left", maintain_order="left")
     said = said.with_columns(pl.col("span_no", "begins_us").fill_null(strategy="backward").over(place))
-    # the first look counts in the span that it begins, but not in one that begins long after it
+    # the first look counts in the span that begins with it, but not where the span is cut to its last quarter of an hour
     said = said.with_columns(pl.when(ends >= pl.col("begins_us").fill_null(ends)).then("latency_us"))
     hours = said.group_by(*place, "span_no", maintain_order=True).agg(
         pl.col("latency_us").filter(pl.col("latency_us") > 0).mean(),

@@ -141,7 +141,7 @@ named_records as (
         borne_from_hour_utc as from_hour_utc,
         borne_to_hour_utc as to_hour_utc
     from borne_records
-    -- who has the name since that look may have brought another RAID group with it
+    -- a drive that took the name after the look replaces the one that was found, unless looks found it in another RAID group only
     where not is_assumed
         or bearer not in (select found.bearer from borne_records as found where found.is_found)
         or (bearer, raid_group_id) in (select own.bearer, own.raid_group_id from borne_records as own where own.is_found)
