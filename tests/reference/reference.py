@@ -1408,7 +1408,7 @@ def acute_alerts(fleet: Fleet, drive_hours: list[Record], raid_hours: list[Recor
             slow[record["drive_id"]].append({**record, **judged, "despite_work": despite})
     result = []
     for drive, records in slow.items():
-        # its judged hours say that it was quiet; those of its RAID group, where no more of its own are expected; or the next run does
+        # its judged hours show that it was quiet; where none are expected any more, the hours of its RAID group do; so does a later run
         known_until = judged_until[drive] if drive in expected else last_hours.get(fleet.current_group(drive) or "", datetime.min)
         known_until = max(known_until, records[-1]["hour_utc"])
         alerts = alerts_of("drive", drive, "acute", records, known_until, 1)
