@@ -342,14 +342,15 @@ def set_by(world: World, drive: Drive) -> int:
 
 
 def seen_twice(world: World, drive: Drive, row: dict[str, Any], before: dict[str, Any] | None) -> float:
-    """The seconds that may count in a row of a drive and, by another source, in the one before: of the interval over the hour's edge, which
-    each source counts where it ends; and those by which the clocks of the two differ, which no source shows, between their spans too.
+    """The seconds that may count in a row of a drive and, by another reader, in the one before: of the interval over the hour's edge, which
+    each reader counts where it ends; and those by which the clocks of two sources differ, which no source shows, between their spans too.
     """
     several = readers(world)
-    if len(several) < 2:
-        return 0.0
-    is_other = before is not None and before["drive_id"] == row["drive_id"] and before["source"] != row["source"]
-    return is_other * max(EVERY[source] for source in several) + (is_other + row["part_spans"]) * set_by(world, drive)
+    is_replicated = any(world.hosts[each.host].replicas > 1 for each in world.bearings if each.drive.number == drive.number)
+    is_next = before is not None and before["drive_id"] == row["drive_id"]
+    is_other = is_next and (is_replicated or before["source"] != row["source"])
+    clocks = (is_other + row["part_spans"]) * set_by(world, drive) if len(several) > 1 else 0
+    return is_other * max(EVERY[source] for source in several) + clocks
 
 
 def _most(said: Verdicts, world: World, attributed: dict[tuple[int, int], float], twice: dict[tuple[int, int], float]) -> None:
@@ -635,6 +636,7 @@ ONCE_BROKEN = [
     Plan(seed=1023, hosts=1, drives=8, hours=4, happenings=("boot", "clock", "swap"), sources="prometheus lsblk", deliveries=3),
     Plan(48, 2, 6, 4, ("second boot", "reseat", "move", "pod", "pod address"), "prometheus diskstats lsblk"),  # over the hour's edge
     Plan(3, 1, 5, 3, ("replicas", "gap", "cross", "arrays", "swap", "clock"), "prometheus", overlap=True),  # a look at arrays in a gap
+    Plan(seed=4113, hosts=3, drives=3, hours=3, happenings=("move", "replicas"), sources="prometheus"),  # replicas take turns at an hour
 ]
 
 
