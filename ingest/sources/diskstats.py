@@ -104,15 +104,18 @@ def _before_set_back(snapshots: pl.DataFrame, landing: Landing) -> pl.DataFrame:
 
     A file that goes back to a time within its own is of such a clock where the counter does not go back with it: it went on, or began again
     at a boot, and stands below what was counted just before and just after that time. That of another file put behind it goes back.
+    One that goes back to before its first time is too, where it comes by that time again, with another count.
     """
     of, ios = ["host", "device", "file_no"], pl.col("read_ios") + pl.col("write_ios")
+    first, comes = pl.col("at").first().over(of), pl.col("at").reverse().cum_max().reverse().over(of)
     around = [ios.shift(step).over(of).alias(name) for step, name in ((1, "ios_before"), (-1, "ios_after"))]
     rows = snapshots.with_columns(around).sort(*of, "row_no").with_columns(
         (pl.col("at") < pl.col("at").cum_max().over(of)).alias("is_behind"),
         (
             (pl.col("at") < pl.col("at").shift(1).over(of))
-            & (pl.col("at") >= pl.col("at").first().over(of))
-            & ((ios >= ios.shift(1).over(of)) | ((ios < pl.col("ios_before")) & (pl.col("ios_before") <= pl.col("ios_after"))))
+            & pl.when(pl.col("at") >= first)
+            .then((ios >= ios.shift(1).over(of)) | ((ios < pl.col("ios_before")) & (pl.col("ios_before") <= pl.col("ios_after"))))
+            .otherwise((comes > first) & (ios > ios.shift(1).over(of)) & (pl.col("ios_before") > ios).first().over(of))
         ).fill_null(False).alias("is_set_back"),
     )  # fmt: skip
     # a clock that ran ahead for a while, over times that nothing shows, is right again once it is set back into these

@@ -862,6 +862,17 @@ def test_times_that_a_clock_shows_twice_count_once(rotated_at: int | None, wareh
     assert (file.note or "").startswith("the clock of web1 was set back to 2026-01-05 10:34:00: 12 lines are left out")
 
 
+def test_a_clock_set_back_to_before_its_first_look_shows_no_time_twice(warehouse: Warehouse) -> None:
+    looks = EVERY_MINUTE[38:41] + [(minute - 7, counted) for minute, counted in EVERY_MINUTE[41:]]
+    (file,) = warehouse.land("diskstats", counting(*looks)).files
+    assert (file.rows_superseded, file.rows_duplicate) == (12, 2)
+    assert minutes(warehouse) == [(18, 20, 2), (21, 33, 12)]
+    # one put behind it that overlaps counted more before a boot
+    behind = counting(*EVERY_MINUTE[18:30], *REMADE[11:], *EVERY_MINUTE[:23], host="web2")
+    assert [each.rows_superseded for each in warehouse.land("diskstats", behind).files] == [0]
+    assert minutes(warehouse, "web2/sda") == [(None, 9, 29), (11, None, 29)]
+
+
 @pytest.mark.parametrize("years", [0, 10])
 def test_looks_of_a_clock_that_ran_ahead_are_left_out(years: int, warehouse: Warehouse) -> None:
     ahead = [(minute + 20 + years * 525_600, counted) for minute, counted in EVERY_MINUTE[20:23]]
