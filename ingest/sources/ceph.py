@@ -497,9 +497,7 @@ def _stage_hours(perf: pl.DataFrame, names: pl.DataFrame, landing: Landing) -> N
     is_alone = (pl.len().over(place) == 1) & ((ends % HOUR_US != 0) | (pl.len().over("drive_id") == 1))
     steps = steps.filter(~pl.col("is_start") | is_alone)
     named = named.join(steps, on=place, how="semi", maintain_order="left")
-    steps = with_spans(_with_cuts(steps, names), ["drive_id"], pl.col("is_cut")).with_columns(
-        pl.when(~pl.col("is_start")).then(name).alias(name) for name in ("from_utc", "to_utc")
-    )
+    steps = with_spans(_with_cuts(steps, names), ["drive_id"], pl.col("is_cut"))
     said = named.join(steps.drop("hour"), on=["drive_id", "ends_us"], how="left", maintain_order="left")
     said = said.with_columns(pl.col("span_no", "begins_us").fill_null(strategy="backward").over(place))
     # the first look counts in the span that begins with it, but not where the span is cut to its last quarter of an hour

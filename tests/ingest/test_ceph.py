@@ -164,6 +164,20 @@ def test_a_first_look_long_before_the_next_one_says_nothing_of_its_span(
     assert warehouse.rows("drive_hours", "latency_us coverage") == [(latency_us, pytest.approx(covered_minutes / 60))]
 
 
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
+@pytest.mark.parametrize("minute", [5, 20, 40])
+def test_a_delivery_of_one_look_leaves_the_rest_of_its_hour_to_the_others(order: tuple[int, ...], minute: int, warehouse: Warehouse) -> None:
+    """Each delivery begins with the look that the one before ended with, and the second has no other."""
+    looks = every(5, [perf(o0=8_000_000)], 3600)
+    ends = [second <= 60 * minute for second in looks]
+    parts = [ends, [second == 60 * minute for second in looks], [second >= 60 * minute for second in looks]]
+    for n in order:
+        land(warehouse, {0: [[metadata(0)]]} | {at: found for (at, found), is_of in zip(looks.items(), parts[n], strict=True) if is_of})
+    middle = AT + timedelta(minutes=minute)
+    spans = {*warehouse.rows("drive_hours", "from_utc to_utc", hour_utc=AT)}
+    assert (middle, None) in spans and {until for _, until in spans - {(middle, None)}} == {middle}
+
+
 @pytest.mark.parametrize("calls", [[("a", "b")], [("a",), ("b",)], [("b",), ("a",), ("a", "b")]])
 def test_hosts_of_one_name_in_two_clusters_are_two(calls: list[tuple[str, ...]], warehouse: Warehouse) -> None:
     """h1/sda is S1 in the one and T1 in the other. h2 is one machine: both clusters find T9 there, each on its part of it."""
