@@ -25,7 +25,8 @@ timed_spans as (
     where spans.source is not null
 ),
 
--- stretches of a day in which a source did not measure a device; is_over: it measured the device again after it
+-- stretches of a day in which a source did not measure a device; is_over: it measured the device again after it.
+-- Ceph counts nothing that begins again with another drive, so a name may have passed where it measured, too.
 unmeasured_stretches as (
     select drive_id, source, day_utc, reached_utc, span_from_utc, span_to_utc > span_from_utc as is_over
     from (
@@ -43,7 +44,7 @@ unmeasured_stretches as (
             select distinct drive_id, source, day_utc, day_utc + interval 1 day as span_from_utc, day_utc + interval 1 day as span_to_utc from timed_spans
         ) as ends
     ) as steps
-    where span_from_utc > reached_utc
+    where span_from_utc > reached_utc and source <> 'ceph'
 ),
 
 -- A name that passed between two looks did so in a stretch that its source did not measure, if one of them is over and long enough between the looks.
