@@ -1,5 +1,6 @@
 {{ config(meta={'made': 'with_inventory'}) }}
 -- Last values in which two sources differ on a drive, and the value that the marts show. Grain: drive_id, attribute.
+{%- set watching_sources = ['prometheus', 'ceph'] %}{#- say a name's drive when it changes, and again at the ends of deliveries, which is no news -#}
 {%- set attributes = [
     'raid_group_id', 'role', 'slot', 'kind', 'model', 'firmware', 'capacity_bytes', 'rpm', 'interface', 'enclosure', 'deployed_on'
 ] %}
@@ -29,7 +30,11 @@ names as (
             when claims.alias not like 'wwn:%' then coalesce(cast(date_trunc('hour', claims.valid_from) as timestamp), timestamp '{{ var("beginning_of_time") }}')
         end as hour_utc,
         coalesce(bearers.drive_id = coalesce(joined.drive_id, claims.drive_id), false) as is_borne
-    from {{ ref('stg_raw__drive_aliases') }} as claims
+    from (
+        select *, lag(drive_id) over (partition by alias, source order by valid_from nulls first, drive_id) as last_drive_id
+        from {{ ref('stg_raw__drive_aliases') }}
+        where drive_id is not null
+    ) as claims
     left join {{ ref('stg_raw__drive_aliases') }} as joined
         on claims.drive_id = joined.alias and joined.source = 'mapping' and joined.valid_from is null and claims.alias <> joined.alias
     left join {{ ref('int_names') }} as bearers
@@ -37,6 +42,7 @@ names as (
         and claims.alias not like 'wwn:%'
         and claims.valid_from >= bearers.from_utc
         and claims.valid_from < bearers.to_utc
+    where claims.source not in ('{{ watching_sources | join("', '") }}') or claims.drive_id is distinct from claims.last_drive_id
 ),
 
 -- one source alone contradicts nobody
