@@ -339,12 +339,15 @@ def _dock(world: World, draw: random.Random) -> None:
 
 
 def _machines(world: World, draw: random.Random) -> None:
-    """Hosts are virtual machines; the first drive of each has the serial that their hypervisor invents."""
+    """Hosts are virtual machines; the first drive of each has the serial that their hypervisor invents. Their latencies differ: else nobody
+    could tell that these are several.
+    """
     wwn = draw.choice(("", f"0x5000c5f{world.number:09x}"))
     firsts = [n for n, each in enumerate(world.bearings) if each.device == "sda" and each.drive.is_named and each.path == (0, 1)]
     for n in firsts if len(firsts) > 1 else ():
         told = (f"QM{world.number:03}01", wwn)
-        drive = _telling(world, world.bearings[n].drive, told, model="QEMU HARDDISK", capacity=10**12)
+        ms = (1 + world.bearings[n].host) * (10 + world.bearings[firsts[0]].drive.ms % 20)
+        drive = _telling(world, world.bearings[n].drive, told, model="QEMU HARDDISK", capacity=10**12, ms=ms)
         world.bearings[n] = replace(world.bearings[n], drive=drive)
 
 

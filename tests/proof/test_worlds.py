@@ -163,7 +163,15 @@ def stretches(world: World) -> Iterator[tuple[list[Step], list[tuple[int, int]]]
                     begin = -(2**40) if first < 0 else max(device[first].begin, device[first].end - early)
                     end = 2**40 if last == len(device) else min(device[last].end, stretch[-1].end + late)
                     seen = names[stretch[0].host.number, stretch[0].device]
+                    # who watches says what changes: until when a drive was there that it did not see replaced, others' looks say
+                    if last == len(device) and [number for at, number in seen if at > stretch[-1].end and number != number_of(stretch[-1])]:
+                        for each in stretch:
+                            each.is_told &= number_of(each) != number_of(stretch[-1])
                     yield stretch, [look for look in seen if begin <= look[0] <= end]
+
+
+def number_of(step: Step) -> int | None:
+    return step.bearing.drive.number if step.bearing else None
 
 
 def seen_by(step: Step, seen: list[tuple[int, int]]) -> tuple[list[int], list[int], list[int]]:
@@ -213,7 +221,8 @@ def hidden(world: World) -> set[int]:
             for numbers in ([each.bearing.drive.number for each in stretch if each.bearing], [number for _, number in seen])
         )
         is_unseen = any(not each.bearing and len({n for several in seen_by(each, seen) for n in several}) < 2 for each in stretch)
-        if is_unseen or len(borne) > max(len(looked), 1):
+        is_another = bool(looked) and not stretch[0].is_told and not {*borne} <= {*looked}
+        if is_unseen or is_another or len(borne) > max(len(looked), 1):
             place = stretch[0].host.number, stretch[0].device
             found |= {each.drive.number for each in world.bearings if (each.host, each.device) == place}
     # A clock that is set back shows some times twice: nobody knows which of two looks came first. One that differs from another reader's
@@ -489,8 +498,9 @@ def _named(said: Verdicts, warehouse: Warehouse) -> None:
                 number = row["raw_value"]
             if number is not None and number not in {drive.number for drive in own}:
                 said.say(world, 4, f"{table}: {name} has {number} of {world.drives[number].serial}")
-            # peers of Ceph are of a class, of ZFS of a vdev
-            if table == "fct_drive_hours" and not {"ceph", "zfs"} & {*world.plan.sources.split()}:
+            # peers of Ceph are of a class, of ZFS of a vdev; two hosts of one name are told apart where both are looked at under it
+            is_one_host = len({each.host for each in bearers(world, name)}) < 2
+            if is_one_host and table == "fct_drive_hours" and not {"ceph", "zfs"} & {*world.plan.sources.split()}:
                 for uuid in {
                     array.uuid for host in world.hosts for array in host.arrays if {drive.number for drive in own} & {*array.drives}
                 }:
