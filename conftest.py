@@ -6,8 +6,10 @@ from collections.abc import Generator, Iterator
 from shutil import which
 from typing import Any
 
+import duckdb
 import pytest
 
+from engine.execute import configure
 from ingest.worker import Worker
 from tests.needs import missing, require
 
@@ -38,6 +40,19 @@ def no_worker() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Worker, "call", call)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread() -> Iterator[None]:
+    """A build in this process has one thread: others run beside it, and days this small only cost more in several."""
+
+    def configure_for_one(connection: duckdb.DuckDBPyConnection) -> None:
+        configure(connection)
+        connection.execute("set threads = 1")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("engine.opening.configure", configure_for_one)
         yield
 
 

@@ -200,33 +200,35 @@ def test_a_copy_of_a_warehouse_leaves_the_files_of_the_original(week: tuple[Ware
 
 
 def test_a_name_passes_in_hours_that_arrive_one_by_one_as_in_a_whole_day(tmp_path: Path) -> None:
-    """Two looks come first: at no time is a device unmeasured between them, and then it is for half an hour."""
+    """Two looks come first. Between them one host's device is unmeasured at no time, the other's for half an hour."""
     noon = int(datetime(2026, 1, 5, 12, tzinfo=UTC).timestamp())
-    for number, gap in enumerate((range(0), range(noon + 4500, noon + 6300))):
-        warehouse = Warehouse(tmp_path / f"warehouse-{number}")
+    gaps = {"h1": range(0), "h2": range(noon + 4500, noon + 6300)}
+    warehouse = Warehouse(tmp_path / "warehouse")
 
-        def land(source: str, text: str, warehouse: Warehouse = warehouse) -> None:
-            file = tmp_path / f"{len(list(tmp_path.iterdir()))}" / "h1" / f"{source}.json"
-            file.parent.mkdir(parents=True)
-            file.write_text(text)
-            ingest(source, [file.parents[1]], warehouse.root)
+    def land(source: str, texts: dict[str, str]) -> None:
+        folder = tmp_path / f"{len(list(tmp_path.iterdir()))}"
+        for host, text in texts.items():
+            (folder / host).mkdir(parents=True)
+            (folder / host / f"{source}.json").write_text(text)
+        ingest(source, [folder], warehouse.root)
 
-        for at, serial in ((noon + 600, "S1"), (noon + 9600, "S2")):
-            disk = {"name": "sda", "type": "disk", "serial": serial, "model": "M", "size": 10**12}
-            land("lsblk", json.dumps({"TS": at, "blockdevices": [disk]}))
-        for hour in range(4):
-            begin = noon + 3600 * hour
-            looks = [at for at in range(begin, begin + 3601, 300) if at not in gap]
-            land("diskstats", "".join(f"TS {at}\n 8 0 sda {at - noon} 0 8 {at - noon} 0 0 0 0 0 0 0\n" for at in looks))
-            build(warehouse, daily=False)
-        build(warehouse)
-        twin = Warehouse(tmp_path / f"twin-{number}")
-        shutil.copytree(warehouse.raw, twin.raw)
-        assert marts_differences(warehouse.published, build(twin).publication.path) == []
-        with duckdb.connect(str(warehouse.published), read_only=True) as connection:
-            query = "select distinct drive_id from intermediate.int_drive_hours__identified order by all"
-            named = [drive for (drive,) in connection.execute(query).fetchall()]
-        assert named == (["S1", "S2"] if gap else ["S2"])
+    for at, number in ((noon + 600, 1), (noon + 9600, 2)):
+        disk = {"name": "sda", "type": "disk", "model": "M", "size": 10**12}
+        land("lsblk", {host: json.dumps({"TS": at, "blockdevices": [disk | {"serial": f"{host}-{number}"}]}) for host in gaps})
+    for hour in range(4):
+        begin = noon + 3600 * hour
+        looks = {host: [at for at in range(begin, begin + 3601, 300) if at not in gap] for host, gap in gaps.items()}
+        line = "TS {0}\n 8 0 sda {1} 0 8 {1} 0 0 0 0 0 0 0\n"
+        land("diskstats", {host: "".join(line.format(at, at - noon) for at in found) for host, found in looks.items()})
+        build(warehouse, daily=False)
+    build(warehouse)
+    twin = Warehouse(tmp_path / "twin")
+    shutil.copytree(warehouse.raw, twin.raw)
+    assert marts_differences(warehouse.published, build(twin).publication.path) == []
+    with duckdb.connect(str(warehouse.published), read_only=True) as connection:
+        query = "select distinct drive_id from intermediate.int_drive_hours__identified order by all"
+        named = [drive for (drive,) in connection.execute(query).fetchall()]
+    assert named == ["h1-2", "h2-1", "h2-2"]
 
 
 def test_hours_that_arrive_are_added_to_their_day_until_it_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
