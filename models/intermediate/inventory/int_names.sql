@@ -138,8 +138,17 @@ held_names as (
         and one.drive_id <> other.drive_id
         and one.from_hour_utc < other.from_hour_utc
         and one.to_hour_utc > other.from_hour_utc
-        and one.to_hour_utc < other.to_hour_utc
+    -- what saw the first drive again, before the other source saw it go, has seen a change that this one missed
     where one.certainty = 2
+        and not exists (
+            select 1
+            from agreed_names as again
+            where again.alias = one.alias
+                and again.source = other.source
+                and again.drive_id = one.drive_id
+                and again.from_hour_utc > other.from_hour_utc
+                and again.from_hour_utc < one.to_hour_utc
+        )
 ),
 
 {{ stretches('held_names', 'alias') }},
