@@ -160,6 +160,8 @@ def stretches(world: World) -> Iterator[tuple[list[Step], list[tuple[int, int]]]
                     gaps = [n in range(len(device)) and device[n].end - device[n].begin > 2 * EVERY[source] for n in (first, last)]
                     length = device[first].end - device[first].begin
                     early, late = (gaps[0] * 600, gaps[1] * 600) if source == "zfs" else (gaps[0] * min(300, length / 4), 0)
+                    if source == "sadf" and last < len(device) and device[last].end in [up for _, up in device[last].host.boots]:
+                        late = device[last].end  # it says when the host came up, so a look before that is of the time before
                     begin = -(2**40) if first < 0 else max(device[first].begin, device[first].end - early)
                     end = 2**40 if last == len(device) else min(device[last].end, stretch[-1].end + late)
                     seen = names[stretch[0].host.number, stretch[0].device]
