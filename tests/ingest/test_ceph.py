@@ -166,7 +166,7 @@ def test_a_first_look_long_before_the_next_one_says_nothing_of_its_span(
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
 @pytest.mark.parametrize("minute", [5, 20, 40])
-def test_a_delivery_of_one_look_leaves_the_rest_of_its_hour_to_the_others(order: tuple[int, ...], minute: int, warehouse: Warehouse) -> None:
+def test_a_delivery_of_one_look_leaves_the_rest_of_its_hour(order: tuple[int, ...], minute: int, warehouse: Warehouse) -> None:
     """Each delivery begins with the look that the one before ended with, and the second has no other."""
     looks = every(5, [perf(o0=8_000_000)], 3600)
     ends = [second <= 60 * minute for second in looks]
