@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import subprocess
 import sys
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 import polars as pl
@@ -159,8 +159,8 @@ def test_days_that_are_taken_one_by_one_come_to_what_they_come_to_together(
     def info(device: str, serial: str, at: int) -> str:
         return f'node_disk_info{{device="{device}",instance="web1:9100",serial="{serial}"}} 1 {at}\n'
 
-    # three days; sda and sdb have swapped their letters 24 hours on, said once only; sdb was reset, and out for a night; of sdc and sdd
-    # nobody knows who they are from the scrape after those 24 hours on, and after a night out
+    # three days; sda and sdb have swapped their letters 24 hours on, said once only; sdb was reset, after which nobody knows who it is,
+    # and out for a night; of sdc and sdd nobody knows it from the scrape after those 24 hours on, and after a night out
     web1 = ',instance="web1:9100"'
     dumped = [info(f"sd{letter}", f"S{place}", begin) for place, letter in enumerate("abcd", 1)]
     dumped += [info("sda", "S2", begin + 86_400), info("sdb", "S1", begin + 86_400), info("sdc", "", begin + 87_000)]
@@ -186,7 +186,35 @@ def test_days_that_are_taken_one_by_one_come_to_what_they_come_to_together(
         one, other = (each.live(kind).select(known).sort(order, "file_no", "row_no", pl.last()) for each in (together, apart))
         assert one.equals(other), kind
     assert together.live()["hour_utc"].n_unique() >= 72
-    assert together.live("drives").height == 8
+    assert together.live("drives").height == 9
+
+
+EMPTY = 'node_disk_info{device="sda",instance="web1:9100",serial=""}'
+OLD, NEW = (f'node_disk_info{{device="sda",instance="web1:9100",serial="{serial}"}}' for serial in ("OLD", "NEW"))
+MEMBER = 'drivetail_md_member{device="sda",instance="web1:9100",md="md0",serial="OLD"}'
+
+
+@pytest.mark.parametrize("begin", [T, T + 14 * 3600 - 1800])
+@pytest.mark.parametrize(
+    ("before", "after", "later", "is_known"),
+    [(OLD, EMPTY, EMPTY, False), (OLD, "", "", False), (MEMBER, "", "", False), (OLD, "", NEW, False), (OLD, OLD, OLD, True)],
+)
+def test_a_drive_not_named_after_its_counters_began_again_is_unknown(
+    before: str, after: str, later: str, is_known: bool, begin: int, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another drive may be there from 30 minutes on. Once this is midnight, and each day is read by itself."""
+    monkeypatch.setattr("ingest.sources.prometheus.text.LINES_AT_ONCE", 1)
+    scrapes = []
+    for minute in range(0, 61, 5):
+        counted, at = minute if minute < 30 else minute - 29, f" {begin + 60 * minute}"
+        said = before if minute < 30 else after if minute < 45 else later
+        scrapes.append(lines(at, labels=',instance="web1:9100"', reads=counted, writes=counted) + (f"{said} 1{at}\n" if said else ""))
+    land(warehouse, "".join(scrapes))
+    started = datetime.fromtimestamp(begin, UTC).replace(tzinfo=None)
+    claims = warehouse.rows("drive_aliases", "drive_id valid_from valid_to", alias="web1/sda")
+    minutes = [(drive, *(None if at is None else (at - started).seconds // 60 for at in times)) for drive, *times in claims]
+    old = [("OLD", 0, None if is_known else 25)]
+    assert sorted(minutes, key=str) == sorted([*old, *[("NEW", 45, None)] * (later == NEW), (None, 30, None)], key=str)
 
 
 def test_another_drive_of_one_model_under_a_name_is_described(warehouse: Warehouse) -> None:

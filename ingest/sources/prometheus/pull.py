@@ -37,6 +37,7 @@ from ingest.sources.prometheus.text import (
     located_by,
     memberships,
     path_of_counters,
+    until_reset,
     with_identity,
 )
 
@@ -357,7 +358,8 @@ def _at_steps(counters: pl.DataFrame, taken: pl.DataFrame, infos: pl.DataFrame, 
     readings = readings.filter(is_known & (pl.col("seconds") - pl.col("scraped")).is_between(0, LOOKBACK_SECONDS, closed="left"))
     micros = {name: pl.col(name).mul(1_000_000).round().cast(pl.Int64).cast(pl.Datetime("us")) for name in ("seconds", "scraped")}
     # who the drive is was asked at the full step, too
-    readings = with_identity(readings.with_columns(micros["seconds"].alias("at")), infos, members)
+    readings = readings.with_columns(micros["seconds"].alias("at"))
+    readings = with_identity(readings, *(until_reset(said, readings) for said in (infos, members)))
     return readings.with_columns(micros["scraped"].alias("at")).select(*READING, "seconds")
 
 
@@ -403,6 +405,7 @@ def _every_scrape(client: Client, selection: Selection, end: int, step: int, dri
         points = _points(selection.of_today(series), hosts, selection.labels)
         infos, members = _described(points.filter(TELLS), points.filter(metric=MEMBER))
         counters = points.filter(pl.col("metric").is_in(list(COUNTERS))).join(drives, on=list(_PLACE), how="semi")
-        readings = with_identity(_pivoted(counters).with_columns(_at()), infos, members)
+        readings = _pivoted(counters).with_columns(_at())
+        readings = with_identity(readings, *(until_reset(said, readings) for said in (infos, members)))
         frames.append(_since(readings.select(*READING), end - step))
     return pl.concat(frames)

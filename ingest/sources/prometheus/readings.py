@@ -542,9 +542,9 @@ def _aliases(periods: pl.DataFrame) -> pl.DataFrame:
 def _cuts(spans: pl.DataFrame, periods: pl.DataFrame) -> pl.DataFrame:
     """Where a device's counters began again, and both ends of a gap: from there on it has to be seen again who bears its name.
 
-    Where another identity is seen just there, that says it.
+    Where a serial is seen just there, that says it.
     """
-    seen = periods.select("host", "device", pl.col("valid_from").alias("at"))
+    seen = periods.filter(pl.col("serial").is_not_null()).select("host", "device", pl.col("valid_from").alias("at"))
     cuts = spans.filter(~is_path("device") & (pl.col("is_reset") | pl.col("is_long"))).join(seen, on=["host", "device", "at"], how="anti")
     begins = cuts.filter(~pl.col("is_reset")).with_columns(pl.col("begins_us").cast(pl.Datetime("us")).alias("at"), -pl.col("row_no"))
     alias = pl.concat_str("host", pl.lit("/"), "device")

@@ -42,7 +42,7 @@ from ingest.sources.prometheus.dialects import (
 )
 from ingest.sources.prometheus.health import METRICS as HEALTH
 from ingest.sources.prometheus.health import Point
-from ingest.sources.prometheus.readings import COUNTERS, IDENTITY, NEEDED, READING, named_hosts
+from ingest.sources.prometheus.readings import COUNTERS, IDENTITY, NEEDED, RATED, READING, named_hosts
 
 EXPECTED = "Prometheus' text format, OpenMetrics, or the output of `promtool tsdb dump`"
 INFO, MEMBER = "node_disk_info", "drivetail_md_member"
@@ -142,6 +142,7 @@ class SampleFile:
         infos, members = (say(metric.clear().with_columns(pl.lit(None, pl.Datetime("us")).alias("at")), read) for say in _SAYS.values())
         readings, arrays = pl.DataFrame(schema={**READING, "row_no": pl.Int64()}), pl.DataFrame(schema=ARRAY)
         nothing = Samples(readings, arrays, pl.DataFrame(schema=REJECTION), 0)
+        last: list[pl.DataFrame] = []
         for after, until in spans:
             if not any(after <= day < until for day in self.lines_by_day):  # of many files each holds few of the days
                 yield nothing
@@ -154,7 +155,10 @@ class SampleFile:
             )
             counters, contradicted, again = _once(lines.filter(pl.col("metric").is_in(list(COUNTERS))))
             broken = _rejected(contradicted, CONTRADICTED, "value", "value")
-            readings = with_identity(_side_by_side(counters), infos, members).select(*READING, "row_no")
+            found = _side_by_side(counters)
+            infos, members = (until_reset(said, pl.concat([*last, found])) for said in (infos, members))
+            last = [_last(pl.concat([*last, found]))]
+            readings = with_identity(found, infos, members).select(*READING, "row_no")
             yield Samples(readings, arrays_of(lines.filter(pl.col("metric") == STATE), members), broken, again)
 
 
@@ -476,13 +480,23 @@ TELLS = (pl.col("metric") == INFO) | (
 """Series that say who a drive is: where another collector's counters do, their own."""
 
 
+def until_reset(said: pl.DataFrame, readings: pl.DataFrame) -> pl.DataFrame:
+    """Who drives are, with a row of nothing just after the last reading before their counters began again: another drive may be there."""
+    place = PLACE[:-1]
+    fell = pl.any_horizontal((pl.col(name) < pl.col(name).shift(1).over(place)).fill_null(False) for name in ("reads", "writes"))
+    since = (pl.col("at").shift(1).over(place) + timedelta(microseconds=1)).alias("at")
+    steps = readings.filter(~pl.col("path").str.contains(RATED)).sort("at").select("host", "device", since, fell.alias("is_reset"))
+    unsaid = said.select(place).unique().join(steps.filter("is_reset").select([*PLACE[:2], "at"]).unique(), on=PLACE[:2])
+    return pl.concat([unsaid, said], how="diagonal")
+
+
 def with_identity(readings: pl.DataFrame, infos: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
     """Readings with the last identity and membership of the drive at or before their time (IDENTITY): by the exporter of the counters,
     else by another of the host.
     """
     readings = readings.sort("at", maintain_order=True)
     for said in (infos, members):
-        said = said.sort("at")
+        said = said.sort("at", maintain_order=True)
         own = said.select(PLACE[:-1]).unique()
         parts = []
         for how, by in (("semi", PLACE[:-1]), ("anti", PLACE[:2])):
