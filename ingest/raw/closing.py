@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from ingest.contract.fleet import INGESTED_FILES, REJECTED_RECORDS
-from ingest.contract.values import DEFAULT_MIN_COVERAGE, RAW_KINDS, utc_now
+from ingest.contract.values import DEFAULT_MIN_COVERAGE, RAW_KINDS, TWO_MACHINES, utc_now
 from ingest.raw.judge import Verdict, judge_table, judge_timed
 from ingest.raw.landing import Landing
 
@@ -23,6 +23,7 @@ def close(landing: Landing) -> dict[str, int]:
         stored[f"retired_{record_kind}"] = landing.staged.write_table(f"retired_{record_kind}", verdict.retired)
         if record_kind == "drive_hours":  # which samples came follows from it
             _recount(landing, verdict, pl.concat(landing.samples) if landing.samples else None)
+            _note(landing, verdict.contradicted)
         elif record_kind not in (*landing.derived, "drive_samples"):
             _recount(landing, verdict, None)
     for record_kind, tables in landing.tables.items():
@@ -38,6 +39,15 @@ def close(landing: Landing) -> dict[str, int]:
     stored["rejected_records"] = landing.staged.write_table("rejected_records", rejected_records(landing))
     stored["ingested_files"] = landing.staged.write_table("ingested_files", ingested_files(landing))
     return stored
+
+
+def _note(landing: Landing, contradicted: pl.DataFrame | None) -> None:
+    if contradicted is not None and contradicted.height:
+        file_no, device, hour, ios, before = contradicted.row(0)
+        landing.by_no[file_no].notes.append(
+            f"{contradicted.height} drive-hours differ from those that have landed of the same devices and times, such as {device} {hour}: "
+            f"{ios} I/Os, before {before}; one of each counts. {TWO_MACHINES} docs/sources/{landing.source}.md says how to tell hosts apart"
+        )
 
 
 def _recount(landing: Landing, verdict: Verdict, samples: pl.DataFrame | None) -> None:

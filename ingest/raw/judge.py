@@ -39,13 +39,14 @@ class Verdict:
     """How the clashing records of one kind were judged. Ids are (file_no, row_no) of records of this delivery.
 
     `duplicate` and `superseded` count in the file they came in; `dropped` are those that are not stored; `retired` has
-    the columns of the table `retired_*`.
+    the columns of the table `retired_*`. `contradicted`: drive-hours that another machine must have counted (`_contradicted`).
     """
 
     retired: pl.DataFrame
     duplicate: pl.DataFrame = field(default_factory=_no_ids)
     superseded: pl.DataFrame = field(default_factory=_no_ids)
     dropped: pl.DataFrame = field(default_factory=_no_ids)
+    contradicted: pl.DataFrame | None = None
 
 
 def judge_timed(staged: StagedDelivery, record_kind: str, on_progress: Callable[[int, int], None]) -> Verdict:
@@ -57,14 +58,33 @@ def judge_timed(staged: StagedDelivery, record_kind: str, on_progress: Callable[
     if not clashing.size:
         return nothing
     batches = _hour_batches(staged, record_kind, clashing)
-    verdicts = []
+    verdicts, contradicted = [], []
     for number, (first, last) in enumerate(batches):
         parts = [part.path for part in staged.timed[record_kind] if part.overlaps(first, last)]
         files = stored_files(staged, record_kind, first, last)
         mine, theirs = (_clashing_rows(paths, record_kind, first, last, clashing, staged.source) for paths in (parts, files))
         verdicts.append(judge(record_kind, mine, theirs, staged.seq))
+        if record_kind == "drive_hours" and staged.source is not None:
+            contradicted.append(_contradicted(mine, theirs))
         on_progress(number + 1, len(batches))
-    return _joined(verdicts)
+    verdict = _joined(verdicts)
+    verdict.contradicted = pl.concat(contradicted) if contradicted else None
+    return verdict
+
+
+def _contradicted(new: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
+    """New drive-hours of a device that has landed with other counts for all of the same time: file_no, drive_id, hour_utc, ios, ios_before.
+
+    What one collector delivers again agrees (docs/decisions/0009-identity.md says how closely): these are two machines of one name.
+    """
+    ios = pl.coalesce(pl.col("read_ios") + pl.col("write_ios"), "io_count").alias("ios")
+    time = ["drive_id", "hour_utc", "from_utc", "to_utc"]
+    before = stored.select(*time, ios.alias("ios_before"), pl.col("coverage").alias("covered_before"))
+    met = new.select("file_no", *time, ios, "coverage").join(before, on=time, nulls_equal=True)
+    most = pl.max_horizontal("ios", "ios_before")
+    differ = ((pl.col("ios") - pl.col("ios_before")).abs() > 0.1 * most) & (most >= 100)
+    met = met.filter(differ, (pl.col("coverage") - pl.col("covered_before")).abs() < 0.02)
+    return met.select("file_no", "drive_id", "hour_utc", "ios", "ios_before").unique(["drive_id", "hour_utc"]).sort("drive_id", "hour_utc")
 
 
 def judge_table(staged: StagedDelivery, record_kind: str, incoming: pl.DataFrame) -> Verdict:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from ingest.contract.values import TWO_MACHINES
 from ingest.reading.batches import Batch, Rejection, rejections
 from ingest.reading.devices import (
     drive_of,
@@ -79,6 +80,13 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     snapshots = _before_set_back(snapshots, landing)
     same = pl.all_horizontal(pl.col(name) == pl.col(name).shift(1) for name in (*place, "at")).fill_null(False)
     take_back(snapshots.filter(same), landing.by_no, "rows_duplicate")
+    ios = pl.col("read_ios") + pl.col("write_ios")
+    other = snapshots.filter(same & (ios != ios.shift(1)) & (pl.col("file_no") != pl.col("file_no").shift(1)))
+    for host, count, device, file_no in other.group_by("host").agg(pl.len(), pl.col("device", "file_no").first()).sort("host").rows():
+        landing.by_no[file_no].notes.append(
+            f"{count} lines of {host} count otherwise than another file's of the same device and time, such as those of {device}; "
+            f"the first file's count. {TWO_MACHINES} Name their folders apart"
+        )
     gained = gained_in(snapshots.filter(~same), _absences(snapshots))
     if (far := gained.filter("is_far")).height:
         landing.by_no[far["file_no"][-1]].notes += seldom_notes(gained, pl.col("is_far"), MAX_GAP_SECONDS * 1_000_000)

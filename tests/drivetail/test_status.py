@@ -144,6 +144,20 @@ def test_a_superseded_unreadable_file_stays_in_the_list_alone(published: Publish
     assert later.unreadable_files["count"] == 1
 
 
+def test_two_machines_of_one_name_are_a_problem_for_a_week(tmp_path: Path) -> None:
+    warehouse, begin = Warehouse(tmp_path / "warehouse"), int(LAST.replace(tzinfo=UTC).timestamp())
+    for number in (1, 2):
+        folder = tmp_path / f"{number}" / "web1"
+        folder.mkdir(parents=True)
+        looks = [f"TS {at}\n 8 0 sda {number * (at - begin)} 0 8 1 0 0 0 0 0 0 0\n" for at in range(begin, begin + 3601, 300)]
+        (folder / "diskstats").write_text("".join(looks))
+        assert problems(warehouse, "two machines of one name") == []
+        assert drivetail("ingest", "diskstats", folder.parent, "-w", warehouse.root).exit_code == 0
+    (problem,) = problems(warehouse, "two machines of one name")
+    assert problem.startswith("delivery 2 has drive-hours that differ") and "`drivetail drop --landed 2`" in problem
+    assert problems(warehouse, "two machines of one name", now() + timedelta(days=8)) == []
+
+
 def test_a_delivery_that_no_build_took_in(settled: Warehouse, tmp_path: Path) -> None:
     bundle = write_bundle(tmp_path / "third", {"drive_hours.csv": f"{HEADER}\n{row(30, 'd11', 'g1', us='1,2')}\n"})
     assert drivetail("ingest", "bundle", bundle, "-w", settled.root).exit_code == 0

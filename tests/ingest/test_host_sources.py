@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ingest.contract.values import TWO_MACHINES
 from ingest.reading.hosts import looks
 from ingest.sources.mdadm import Said, _events, _group, _seen, arrays_of
 from tests.ingest.conftest import SAMPLES, Warehouse, counts, needs_shared
@@ -911,6 +912,31 @@ def test_an_hour_of_two_deliveries_is_the_sum_of_both(seam: int, warehouse: Ware
     for part in ([each for each in looks if each[0] <= seam], [each for each in looks if each[0] >= seam]):
         warehouse.land("diskstats", counting(*part))
     assert sum(reads for *_, reads in minutes(warehouse)) == 140
+
+
+BUSY = [(minute, {"sda": 1000 * (minute + 30)}) for minute in range(-20, 101)]
+CALM = [(minute, {"sda": 100 * (minute + 30)}) for minute in range(-20, 101)]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "count"),
+    [(CALM, BUSY, 2), (BUSY, CALM, 2), (BUSY[:81], BUSY, 0), (BUSY, BUSY[40:], 0), (BUSY[:60], CALM[61:], 0)],
+)
+def test_machines_of_one_name_in_two_calls_are_noted(
+    first: list[tuple[int, dict[str, int]]], second: list[tuple[int, dict[str, int]]], count: int, warehouse: Warehouse
+) -> None:
+    """Both are web1, or one delivers again, or more, or goes on."""
+    assert all(file.note is None for file in warehouse.land("diskstats", counting(*first)).files)
+    (file,) = warehouse.land("diskstats", counting(*second)).files
+    assert (file.note or "").startswith(f"{count} drive-hours differ from those that have landed" * bool(count))
+    assert (TWO_MACHINES in (file.note or "")) == bool(count)
+
+
+def test_machines_of_one_name_in_one_call_are_noted(warehouse: Warehouse) -> None:
+    files = {f"{folder}/web1/diskstats": counting(*looks)["web1/diskstats"] for folder, looks in (("a", CALM), ("b", BUSY))}
+    first, second = warehouse.land("diskstats", files).files
+    assert first.note is None and (second.note or "").startswith("121 lines of web1 count otherwise than another file's")
+    assert (second.rows_duplicate, minutes(warehouse)) == (121, [(None, None, 6000), (None, None, 6000)])
 
 
 def test_a_path_that_comes_back_is_no_other_drive(warehouse: Warehouse) -> None:

@@ -18,7 +18,7 @@ from drivetail.service import SettingsError
 from drivetail.service.settings import load_settings
 from engine.read import fetch
 from engine.warehouse import Warehouse
-from ingest.contract.values import COUNTED_KINDS
+from ingest.contract.values import COUNTED_KINDS, TWO_MACHINES
 from ingest.raw.store import Folder, lost_sentence
 from report.words import counted_noun, duration, human, to_minute
 
@@ -101,6 +101,12 @@ def find_problems(status: Status, raw: duckdb.DuckDBPyConnection, folders: list[
     if unreadable:
         others = f" (and {counted_noun(len(unreadable) - 1, 'other')})" if len(unreadable) > 1 else ""
         yield f"{unreadable[0]['file']} could not be read: {unreadable[0]['note']}{others}; send it again"
+    for number, source in raw.execute(
+        "select distinct delivery_seq, source from landed_files where contains(note, $1) and ingested_at > $2 order by delivery_seq",
+        [TWO_MACHINES, status.at - UNREADABLE_FOR],
+    ).fetchall():
+        differ = f"delivery {number} has drive-hours that differ from others of the same devices and times"
+        yield f"{differ}. {TWO_MACHINES} docs/sources/{source}.md tells hosts apart; `drivetail drop --landed {number}` takes it back"
     yield from status.custom_failures
     delivery = status.landed["last_delivery"]
     if delivery and delivery["rows_rejected"] > REJECTED_SHARE * delivery["rows_delivered"]:
