@@ -331,28 +331,30 @@ def _with_claims(readings: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
 
     `serial` stays what a device claims, a placeholder of several at once too: models judge all that has landed, and list it. A serial that
     two devices have at the same time names neither: namespaces of one SSD, or a serial that a machine made up; but paths to one drive, of
-    one host, model and true world wide name. Devices that swap their names, and may swap them back, have it one after the other.
+    one host, model, kind and true world wide name. Devices that swap their names, and may swap them back, have it one after the other.
     """
     fakes = {name: [one for one in readings[name].drop_nulls().unique() if is_placeholder(one)] for name in ("serial", "wwn")}
     is_none = pl.col("serial").is_in(fakes["serial"])
     readings = readings.with_columns(pl.when(is_none).then("serial").alias("none"), pl.when(~is_none).then("serial").alias("serial"))
-    place, claims = ["host", "device"], ["serial", "none", "wwn", "model"]
+    place, claims = ["host", "device"], ["serial", "none", "wwn", "model", "is_rotating"]
     known = readings.filter(pl.any_horizontal(pl.col("serial", "none", "wwn").is_not_null())).sort(*place, "at")
     is_another = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in (*place, *claims))
     runs = known.group_by(*place, *claims, (is_another | (pl.int_range(pl.len()) == 0)).cum_sum().alias("run")).agg(
         pl.col("at").min().alias("first"), pl.col("at").max().alias("last")
     )
-    differs = {name: (pl.col(name) != pl.col(f"{name}_right")).fill_null(False) for name in ("serial", "wwn", "model")}
-    of_several = _at_once(runs, "wwn").filter(differs["serial"] | differs["model"])["wwn"].unique().to_list()
+    differs = {name: (pl.col(name) != pl.col(f"{name}_right")).fill_null(False) for name in ("serial", "wwn", "model", "is_rotating")}
+    is_unlike = differs["model"] | differs["is_rotating"]
+    of_several = _at_once(runs, "wwn").filter(differs["serial"] | is_unlike)["wwn"].unique().to_list()
     is_fake = pl.col("wwn").is_in([*fakes["wwn"], *of_several]).fill_null(False)
     met = _at_once(runs, "serial").filter(
-        ~((pl.col("host") == pl.col("host_right")) & (pl.col("wwn") == pl.col("wwn_right")).fill_null(False) & ~is_fake & ~differs["model"])
+        ~((pl.col("host") == pl.col("host_right")) & (pl.col("wwn") == pl.col("wwn_right")).fill_null(False) & ~is_fake & ~is_unlike)
     )
     why = (
         pl.when((pl.col("host") != pl.col("host_right")) & (pl.col("wwn") == pl.col("wwn_right")).fill_null(False) & ~is_fake)
         .then(pl.lit("of two hosts; they are one drive where the build finds that their counters agree"))
         .when(pl.col("host") != pl.col("host_right")).then(pl.lit("of two hosts"))
         .when(differs["model"]).then(pl.format("models {} and {}", "model", "model_right"))
+        .when(differs["is_rotating"]).then(pl.lit("one rotates, the other does not"))
         .when(differs["wwn"]).then(pl.format("world wide names {} and {}", "wwn", "wwn_right"))
         .when(is_fake).then(pl.format("{} is no true world wide name", "wwn"))
         .otherwise(pl.lit("without a world wide name of both"))

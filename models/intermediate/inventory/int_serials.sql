@@ -1,6 +1,6 @@
 -- Serial numbers that several devices go by, and whether these are one drive. Grain: drive_id.
 -- Agreement has to be seen: devices that have a serial at once are paths to one drive only on one host, with one true world wide name, and of one
--- model and capacity wherever both are known; hosts are names of one machine only where each states that world wide name.
+-- model, kind and capacity wherever both are known; hosts are names of one machine only where each states that world wide name.
 -- An operator's mapping decides which drive a device is; other claims to its serial do not count.
 with claims as (
     select
@@ -56,7 +56,7 @@ hosts as (
     group by drive_id, host
 ),
 
--- model and capacity of the devices themselves, by source
+-- model, kind and capacity of the devices themselves, by source
 described_devices as (
     select claims.drive_id
     from claims
@@ -64,7 +64,7 @@ described_devices as (
         on claims.alias = records.drive_id and claims.source = records.source and claims.valid_from = records.valid_from
     where claims.host is not null
     group by claims.drive_id, claims.source
-    having count(distinct records.model) > 1 or count(distinct records.capacity_bytes) > 1
+    having count(distinct records.model) > 1 or count(distinct nullif(records.kind, 'unknown')) > 1 or count(distinct records.capacity_bytes) > 1
 ),
 
 -- names of one length are of one kind: an SSD may have one of each
