@@ -34,9 +34,10 @@ def land(warehouse: Warehouse, *texts: str | bytes, name: str = "web1/{}.prom") 
     return warehouse.land("prometheus", {name.format(number): text for number, text in enumerate(texts)})
 
 
-def test_two_scrapes_by_hand_are_part_of_an_hour(warehouse: Warehouse) -> None:
-    first = "HTTP/1.0 200 OK\r\nDate: Mon, 05 Jan 2026 10:10:00 GMT\r\n\r\n# TYPE x counter\n" + lines() + f"node_time_seconds {T + 600}\n"
-    second = lines(reads=1100, read_seconds=4.2, read_bytes=4505600) + lines(device="sda1") + f"node_time_seconds {T + 2400}\n"
+@pytest.mark.parametrize("clock", ["node_time_seconds", "node_time", "node_timex_offset_seconds 0\nnode_time"])
+def test_two_scrapes_by_hand_are_part_of_an_hour(clock: str, warehouse: Warehouse) -> None:
+    first = f"HTTP/1.0 200 OK\r\nDate: Mon, 05 Jan 2026 10:10:00 GMT\r\n\r\n# TYPE x counter\n{lines()}{clock} {T + 600}\n"
+    second = f"{lines(reads=1100, read_seconds=4.2, read_bytes=4505600)}{lines(device='sda1')}{clock} {T + 2400}\n"
     assert counts(land(warehouse, first, second)) == (2, 2, 0, 0, 0)
     columns = "hour_utc drive_id raid_group_id read_ios write_ios read_latency_us write_latency_us read_blocks coverage"
     assert warehouse.rows("drive_hours", columns) == [

@@ -1,7 +1,7 @@
 """Files with samples -> readings: node_exporter's text format, OpenMetrics, and the output of `promtool tsdb dump`.
 
 All three are lines of `series value [time]`. The text format gives milliseconds or, scraped by hand, no time at all: then the
-scrape's own `node_time_seconds` is the time. OpenMetrics gives seconds, the dump milliseconds.
+scrape's own `node_time_seconds` (`node_time` before 0.16) is the time. OpenMetrics gives seconds, the dump milliseconds.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ from ingest.sources.prometheus.readings import COUNTERS, IDENTITY, NEEDED, RATED
 
 EXPECTED = "Prometheus' text format, OpenMetrics, or the output of `promtool tsdb dump`"
 INFO, MEMBER = "node_disk_info", "drivetail_md_member"
-CLOCK, UNAME = "node_time_seconds", "node_uname_info"
-_WANTED = (*COUNTERS, INFO, MEMBER, STATE, CLOCK, UNAME)
+CLOCKS, UNAME = ("node_time_seconds", "node_time"), "node_uname_info"
+_WANTED = (*COUNTERS, INFO, MEMBER, STATE, *CLOCKS, UNAME)
 
 _LABELS = r'\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\}'
 _LINE = rf"^[ \t]*([a-zA-Z_:][a-zA-Z0-9_:]*(?:{_LABELS})?|{_LABELS})[ \t]+([^ \t#]+)(?:[ \t]+([-+0-9.eE]+))?[ \t]*(?:#.*)?\r?$"
@@ -236,7 +236,7 @@ def read_samples(path: Path, folder: str, labels: Labels, scratch: Path) -> Samp
         said = "; ".join(not_read(others)) or f"looked for those of {LOOKED_FOR}"
         raise UnreadableFile(f"no counter of a drive in {done} lines: {said}; expected {EXPECTED}")
     if not days and not health.height:
-        raise UnreadableFile("no sample has a number and a time, and there is no node_time_seconds for the time of the scrape")
+        raise UnreadableFile("no sample has a number and a time, and there is no node_time_seconds or node_time for the time of the scrape")
     series, notes = _located(known, folder, labels, pl.scan_parquet(spooled, glob=False))
     health, contradicted = _without_contradicted(health, series)
     broken.append(_rejected(contradicted, CONTRADICTED, "value", "value"))
@@ -300,7 +300,7 @@ def _timed(lines: pl.DataFrame) -> pl.DataFrame:
     """Lines with `at`, when each sample was taken: its own time, else the clock of the same scrape, which stands below the drives."""
     own = lines["time"].cast(pl.Float64, strict=False)
     micros = (own * 1e6).set(own.abs() >= _LEAST_MS, None).fill_null(own * 1e3)
-    clock = lines.select(pl.when(pl.col("metric") == CLOCK).then(pl.col("number") * 1e6).backward_fill()).to_series()
+    clock = lines.select(pl.when(pl.col("metric").is_in(CLOCKS)).then(pl.col("number") * 1e6).backward_fill()).to_series()
     micros = micros.zip_with(lines["time"].is_not_null(), clock)
     micros = micros.set(~micros.is_between(0, _END_US).fill_null(False), None)
     return lines.with_columns(micros.round().cast(pl.Int64).cast(pl.Datetime("us")).alias("at"))
