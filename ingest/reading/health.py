@@ -14,7 +14,13 @@ ATA_NAMES = {
     197: "current_pending_sector", 198: "offline_uncorrectable", 199: "udma_crc_error_count", 200: "multi_zone_error_rate",
     220: "disk_shift", 222: "loaded_hours", 240: "head_flying_hours", 241: "total_lbas_written", 242: "total_lbas_read",
 }  # fmt: skip
-"""By number, those of which vendors agree what they mean. Any other number is what smartctl calls it, or `smart_NUMBER`."""
+"""By number, those of which most vendors agree what they mean. Any other number is what smartctl calls it, or `smart_NUMBER`."""
+_WORDS = {
+    1: "read", 5: "realloc|retired|retried|bad", 177: "leveling", 184: "end_to_end|detect", 187: "unc|reported", 190: "temperature",
+    191: "sense", 192: "retract|power|shutdown", 195: "ecc(?!_unc)", 196: "realloc|retried", 197: "pending", 198: "unc", 199: "crc",
+    240: "hours", 241: "lbas", 242: "lbas",
+}  # fmt: skip
+"""Words in a tool's name of a number, where it means what it does for most; of a number that is not here the first word of our name."""
 TEMPERATURES = (190, 194)
 HOURS = (9, 222, 240)
 COMMAND_TIMEOUT = 188
@@ -24,11 +30,14 @@ MOST = 2**53
 
 def ata_name(number: int, given: str | None = None) -> str:
     """The name of an ATA attribute. given: what a tool calls it."""
-    known = ATA_NAMES.get(number)
     own = re.sub(r"[^a-z0-9]+", "_", (given or "").lower()).strip("_")
+    is_unnamed = not own or re.match("unknown_|vendor_specific$", own)
+    known = ATA_NAMES.get(number)
+    # smartctl knows drives whose vendors count something else there
+    if known and (is_unnamed or re.search(_WORDS.get(number, known.partition("_")[0]), own)):
+        return known
     # two numbers may share a name
-    is_own = own and own not in ("unknown_attribute", "unknown_ssd_attribute", "vendor_specific") and own not in ATA_NAMES.values()
-    return known or (own if is_own else f"smart_{number}")
+    return f"smart_{number}" if is_unnamed or own in ("not_in_use", "not_supported", *ATA_NAMES.values()) else own
 
 
 def ata_raw(number: int, raw: int | None) -> int | None:

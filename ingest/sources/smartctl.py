@@ -36,12 +36,12 @@ _NVME_LOGS = {"Active Bucket Counter: Bucket 0", "total_read_ops"}
 # An hour of power-on time that no drive has behind it: some firmwares count in other units.
 _MOST_HOURS = 50 * 8766
 # Counters of errors the medium could not make good: reallocated and pending sectors are what the drive has cured or may cure.
-_ATA_MEDIA_ERRORS = (187, 198)  # reported uncorrectable, offline uncorrectable
+_MEDIA_ERRORS = ("media_errors", "reported_uncorrect", "offline_uncorrectable")
 # Behind these a device is the controller's: `-d cciss,1`, of which some versions write the type only
 _BEHIND = re.compile(r",|(^|\+)(cciss|megaraid|aacraid|areca|3ware|hpt|marvell|sssraid|jmb39x|jms56x)")
 _BEHIND_SHOWN = re.compile(r"\[\w+_disk_\d+\]")
-# a packed raw value as smartctl writes it: `40311 (52 181 0)`, `40343h+09m+23.5s`
-_DECODED = re.compile(r"(\d{1,16})(?: \(.*\)|h\+.*)?")
+# a packed raw value as smartctl writes it: `40311 (52 181 0)`, `40343h+09m+23.5s`, `3/150000`
+_DECODED = re.compile(r"(\d{1,16})(?: \(.*\)|h\+.*|/(\d{1,16}))?")
 
 
 def land(files: list[SourceFile], landing: Landing) -> None:
@@ -100,8 +100,9 @@ def _batches(file: SourceFile, result: FileResult, placeholders: dict[str, tuple
         placeholders.setdefault(serial, (result, []))[1].append(str(device))
     yield batch_of("drives", [{**_inventory(document, at, host), "drive_id": device or serial, "is_alias": device is not None}])
     yield batch_of("drive_aliases", _aliases(document, serial, device, at) if is_named else [])
-    yield replace(_readings(device or serial, at, device is not None, list(_health(document))), is_beside=True)
-    errors = _media_errors(document)
+    health = list(_health(document))
+    yield replace(_readings(device or serial, at, device is not None, health), is_beside=True)
+    errors = _media_errors(health)
     if errors:
         detail = f"smartctl: {errors} counted so far"
         event = {"drive_id": device or serial, "event_type": "media_error", "detail": detail, "occurred_at": at, "collected_at": at}
@@ -290,18 +291,17 @@ def _health(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield from found.values()
 
 
-def _media_errors(document: dict[str, Any]) -> int:
+def _media_errors(health: list[dict[str, Any]]) -> int:
     """Errors the medium could not make good, as far as the drive has counted them over its life."""
-    nvme = count_in(_at(document, "nvme_smart_health_information_log", "media_errors")) or 0
-    scsi = sum(
-        count_in(_at(document, "scsi_error_counter_log", way, "total_uncorrected_errors")) or 0 for way in ("read", "write", "verify")
-    )
-    table = [row for row in _list(_at(document, "ata_smart_attributes", "table")) if isinstance(row, dict)]
-    ata = (_raw_of(number, row) or 0 for number in _ATA_MEDIA_ERRORS for row in table if row.get("id") == number)
-    return max(nvme, scsi, *ata)
+    raw = {reading["attribute"]: reading["raw_value"] or 0 for reading in health}
+    scsi = sum(raw.get(f"{way}_total_uncorrected_errors", 0) for way in ("read", "write", "verify"))
+    return max(scsi, *(raw.get(name, 0) for name in _MEDIA_ERRORS))
 
 
 def _raw_of(number: int, row: dict[str, Any]) -> int | None:
     """The raw value of an ATA attribute, as smartctl decodes it where a vendor packed more than one number into it."""
-    decoded = _DECODED.fullmatch(text_in(_at(row, "raw", "string")) or "")
-    return count_in(decoded[1]) if decoded else ata_raw(number, count_in(_at(row, "raw", "value")))
+    raw, decoded = _at(row, "raw", "value"), _DECODED.fullmatch(text_in(_at(row, "raw", "string")) or "")
+    # errors and operations (raw24/raw32); of another pair nobody knows which number is the attribute's
+    if decoded and decoded[2] and raw != int(decoded[1]) << 32 | int(decoded[2]):
+        return None
+    return count_in(decoded[1]) if decoded else ata_raw(number, count_in(raw))

@@ -25,6 +25,12 @@ def document(**more: Any) -> dict[str, Any]:
 def test_numbers_that_vendors_share_have_one_name() -> None:
     assert ata_name(5, "Reallocated_Sector_Ct") == ata_name(5, "Retired_Block_Count") == ata_name(5) == "reallocated_sector_ct"
     assert ata_name(170, "Bad_Block_Count") == "bad_block_count"
+    for name in ("Offline_Uncorrectable", "Off-line_Scan_UNC_Sector_Ct", "Total_Offl_Uncorrectabl", "Unknown_Attribute", None):
+        assert ata_name(198, name) == "offline_uncorrectable"
+    # what else vendors count there
+    for number, name in ((198, "Read_Sectors_Tot_Ct"), (198, "Host_Reads_GiB"), (183, "SATA_Downshift_Count"), (241, "Host_Writes_32MiB")):
+        assert ata_name(number, name) == name.lower()
+    assert ata_name(197, "Not_In_Use") == "smart_197"
     # 225 counts what 193 counts on other drives: both keep a name of their own
     assert (ata_name(170), ata_name(170, "Unknown_Attribute"), ata_name(225, "Load_Cycle_Count")) == ("smart_170", "smart_170", "smart_225")
     assert len(set(ATA_NAMES.values())) == len(ATA_NAMES)

@@ -615,10 +615,15 @@ def test_a_placeholder_is_no_serial_number_for_smartctl(warehouse: Warehouse) ->
 
 
 def test_packed_counts_of_media_errors_are_decoded(warehouse: Warehouse) -> None:
-    rows = [(187, 3 << 32, "0 (3 0)"), (198, 2 << 32, "0 (0 2)"), (197, 5 << 32, "0 (0 5)")]
-    table = [{"id": number, "raw": {"value": raw, "string": text}} for number, raw, text in rows]
+    rows = [(187, None, 3 << 32, "0 (3 0)"), (198, None, 150_000, "0/150000"), (197, None, 5 << 32, "0 (0 5)")]
+    rows += [(1, None, 3 << 32 | 7, "3/7"), (196, None, 5 << 24 | 7, "5/7"), (198, "Read_Sectors_Tot_Ct", 9, "9")]
+    table = [{"id": number, "name": name, "value": 1, "raw": {"value": raw, "string": text}} for number, name, raw, text in rows]
     warehouse.land("smartctl", {"web1/x.json": document("S1", ata_smart_attributes={"table": table})})
-    assert set(warehouse.live("drive_health")["raw_value"]) == {0} and not warehouse.live("drive_events").height
+    assert warehouse.rows("drive_health", "attribute raw_value") == [
+        ("current_pending_sector", 0), ("offline_uncorrectable", 0), ("raw_read_error_rate", 3), ("read_sectors_tot_ct", 9),
+        ("reallocated_event_count", None), ("reported_uncorrect", 0),
+    ]  # fmt: skip
+    assert not warehouse.live("drive_events").height
 
 
 def test_decoded_values_of_smartctl_precede_packed_ones(warehouse: Warehouse) -> None:

@@ -557,12 +557,12 @@ def test_a_value_that_no_parser_expects_costs_its_record(case: str, warehouse: W
 
 def test_an_error_that_nobody_foresaw_costs_its_file(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = warehouse.put({f"web1/{n}.json": {**SMARTCTL, "serial_number": n, "device": {"name": f"/dev/sd{n}"}} for n in "abc"}) / "web1"
-    errors = smartctl._media_errors
+    health = smartctl._health
 
-    def fails(document: dict[str, Any]) -> int | None:
-        return document["no such key"] if document["serial_number"] == "b" else errors(document)
+    def fails(document: dict[str, Any]) -> Any:
+        return document["no such key"] if document["serial_number"] == "b" else health(document)
 
-    monkeypatch.setattr(smartctl, "_media_errors", fails)
+    monkeypatch.setattr(smartctl, "_health", fails)
     done = CliRunner().invoke(main, ["ingest", "smartctl", str(folder), "-w", str(warehouse.path)])
     assert done.exit_code == 1 and isinstance(done.exception, SystemExit), done.output
     assert f"note: {folder / 'b.json'}: cannot be read: 'no such key' (KeyError)" in done.output.replace("\n", "")
