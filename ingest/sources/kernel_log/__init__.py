@@ -45,6 +45,8 @@ PLUGS = ("unplug", "replug")
 NEAR = timedelta(seconds=1)
 # Names that need not be those of a drive: another line says the same of it, or nobody can.
 LOOSE = {"usb", "lun", "link", "before"}
+# RFC 5424 and the kernel for a host without a name
+NO_HOST = ("-", "(none)")
 HALF_YEAR = timedelta(days=182)
 _EPOCH = datetime(1970, 1, 1)
 
@@ -255,7 +257,7 @@ class _Log:
         except _NotOfTheKernel:
             self._leave(line)
             return
-        host = self.folder if self.is_collected else host
+        host = self.folder if self.is_collected or host in NO_HOST else host
         message = repeated[1] if (repeated := _REPEATED.search(message)) else message
         event: Pattern | None = None
         groups: dict[str, str] = {}
