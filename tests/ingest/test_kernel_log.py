@@ -103,6 +103,24 @@ def test_a_drive_that_the_next_line_names_is_found(warehouse: Warehouse) -> None
     assert [(drive, kind) for drive, _, kind in events(warehouse)] == [("web1/sdx", "scsi_timeout"), ("web1/sdy", "media_error")]
 
 
+@pytest.mark.parametrize(
+    ("below", "device"),
+    [
+        (["sd 6:0:7:0: [sdh] 4096-byte physical blocks", "sd 0:0:4:0: [sde] CDB: Read(10): 28 00"], "sde"),
+        (["md: bind<sdh1>", "sd 0:0:4:0: [sde] tag#7 CDB: "], "sde"),
+        (["sd 6:0:7:0: [sdh] Write Protect is off"], None),
+        (["EXT4-fs (sdh1): mounted", "usb 1-1: new device", "sd 0:0:4:0: [sde] CDB: Read(10): 28 00"], None),  # too late
+        ([TIMEOUT, "sd 1:0:0:0: [sdb] tag#9 CDB: Read(10) 28 00"], None),  # the command of the drive above
+        (["mptscsih: ioc1: attempting task abort! (sc=b)", "sd 0:0:4:0: [sde] CDB: Read(10)", "sd 6:0:7:0: [sdh] CDB: Read(10)"], None),
+    ],
+)
+def test_an_abort_is_of_the_drive_of_its_command(below: list[str], device: str | None, warehouse: Warehouse) -> None:
+    text = logged("mptscsih: ioc0: attempting task abort! (sc=a)", *below).replace("10:00:01", "10:00:00").replace("10:00:02", "10:00:01")
+    summary = land(warehouse, text)
+    assert warehouse.rows("drive_events", "drive_id", row_no=1) == ([(f"web1/{device}",)] if device else [])
+    assert ("attempting task abort" in (summary.files[0].note or "")) == (not device)
+
+
 def test_the_drive_of_an_address_is_the_one_that_a_line_soon_after_names(warehouse: Warehouse) -> None:
     lines = [
         "sd 0:0:5:0: attempting task abort! scmd(00000000abcdef01)",  # as mpt3sas says it of a log that began after the boot
@@ -344,8 +362,8 @@ def test_every_pattern_has_its_hint_and_a_known_type() -> None:
     assert len(patterns()) > 20
     for pattern in patterns():
         assert pattern.event_type in ("", *EVENT_TYPES) and pattern.what and pattern.hint.strip()
-        names = set(pattern.regex.groupindex)
-        assert names and names <= {*["device", "address", "lun", "handle", "controller", "port", "link", "usb", "bus", "next", "before"]}
+        names, known = set(pattern.regex.groupindex), "device address lun handle controller port link usb bus next command before"
+        assert names and names <= {*known.split()}
 
 
 @needs_shared

@@ -40,8 +40,9 @@ SHOWN_LINES = 3
 # The kernel says one thing in several lines (controller, disk, array, block layer): those of one kind within a minute are one event.
 SAME = timedelta(minutes=1)
 IO_ERROR = "I/O error"
+RESULT = "Result: hostbyte="
 PLUGS = ("unplug", "replug")
-# Old kernels name a drive in one line and say what it has in the next.
+# Kernels name a drive in one line and say what it has in another.
 NEAR = timedelta(seconds=1)
 # Names that need not be those of a drive: another line says the same of it, or nobody can.
 LOOSE = {"usb", "lun", "link", "before"}
@@ -157,8 +158,8 @@ class _Devices:
     by_usb: dict[tuple[str, str], str] = field(default_factory=dict)
     named: dict[str, tuple[str, datetime]] = field(default_factory=dict)
     """By host the device that was named last, and when."""
-    awaited: dict[str, tuple[Pattern, datetime, str, int]] = field(default_factory=dict)
-    """By host the event whose drive the next line names, with its time, message and row."""
+    awaited: dict[str, list[tuple[Pattern, datetime, str, int]]] = field(default_factory=dict)
+    """By host the events whose drive the next line with a command names, with their time, message and row."""
     unnamed: dict[tuple[str, str], list[tuple[Any, ...]]] = field(default_factory=dict)
     """By SCSI address what happened there while nobody knew its device: arguments of `_Log._happened`."""
 
@@ -177,7 +178,7 @@ class _Devices:
     def device(self, host: str, groups: dict[str, str], at: datetime) -> str | None:
         if "before" in groups:
             device, named_at = self.named.get(host, (None, at))
-            return drive_device(device) if device and timedelta() <= at - named_at <= NEAR else None
+            return drive_device(device) if device and _is_near(named_at, at) else None
         if "device" in groups:
             return drive_device(groups["device"])
         if "controller" in groups:
@@ -234,6 +235,9 @@ class _Log:
             done += lines.len()
         for host, address in list(self.devices.unnamed):
             self._resolve(host, address, None, None)
+        for waiting in self.devices.awaited.values():
+            for _, _, message, _ in waiting:
+                self._leave(message)
 
     def _leave(self, line: str) -> None:
         """Count a line that is no event, and show the first few."""
@@ -273,25 +277,28 @@ class _Log:
                     event, groups = pattern, found
         if "device" in named and "address" in named:
             self._resolve(host, named["address"], at, named["device"])
-        awaited = self.devices.awaited.pop(host, None)
-        if awaited is not None and event is None and "device" in named:
-            event, at, message, row = awaited
-            groups = named
-        elif awaited is not None:
-            self._leave(awaited[2])
+        # a command that failed is shown, too
+        if "command" in named or RESULT in message:
+            waiting = self.devices.awaited.pop(host, [])
+            near = [one for one in waiting if "command" in named and _is_near(one[1], at)]
+            for one in waiting:
+                if near == [one]:
+                    (event, at, message, row), groups = one, named
+                else:  # of several nobody knows whose command that is
+                    self._leave(one[2])
         if event is None and named:
             self.unmatched += 1  # it only names a device
         elif event is None:
             self._leave(line)
         elif "next" in groups:
-            self.devices.awaited[host] = (event, at, message, row)
+            self.devices.awaited.setdefault(host, []).append((event, at, message, row))
         else:
             self._happened(event, at, host, groups, message.strip()[:SHOWN_VALUE_CHARS], row, line)
 
     def _resolve(self, host: str, address: str, at: datetime | None, device: str | None) -> None:
         """Take the events of an address without a device: a line soon after names it, as mpt3sas shows the command."""
         for event, then, _, groups, *said in self.devices.unnamed.pop((host, address), []):
-            is_near = at is not None and timedelta() <= at - then <= NEAR
+            is_near = at is not None and _is_near(then, at)
             place = {name: value if name not in ("address", "lun") else "" for name, value in groups.items()}
             self._happened(event, then, host, place | {"device": device} if device and is_near else place, *said)
 
@@ -397,6 +404,11 @@ class _Log:
 
 class _NotOfTheKernel(Exception):
     """A line of another program, such as one that quotes the kernel."""
+
+
+def _is_near(then: datetime, at: datetime) -> bool:
+    """Whether a line may belong to one before it."""
+    return timedelta() <= at - then <= NEAR
 
 
 def _seconds(whole: str, fraction: str) -> timedelta:
