@@ -181,6 +181,25 @@ def test_old_kernels_say_what_a_drive_has_in_the_line_below_its_name(warehouse: 
     assert (summary.rows_rejected, summary.rows_duplicate) == (0, 1)
 
 
+@pytest.mark.parametrize(
+    ("above", "device"),
+    [
+        (["sd 4:0:0:0: [sdc]  ", "sd 5:0:0:0: [sdd] Synchronizing SCSI cache"], "sdc"),
+        (["sd 4:0:0:0: [sdc]  ", "Result: hostbyte=DID_OK driverbyte=DRIVER_SENSE", "sd 5:0:0:0: [sdd]"], "sdd"),
+        (["sd 4:0:0:0: [sdc]  ", "Add. Sense: Unrecovered read error", "sd 5:0:0:0: [sdd]  "], "sdd"),
+        (["sd 4:0:0:0: [sdc] Result: hostbyte=DID_OK driverbyte=DRIVER_SENSE", "sd 5:0:0:0: [sdd] Mode Sense: 73 00 00 08"], "sdc"),
+        (["sd 5:0:0:0: [sdd] Write Protect is off"], None),
+        (["sd 4:0:0:0: [sdc]  ", "sd 5:0:0:0: [sdd]  "], None),
+        (["sd 4:0:0:0: [sdc]  ", "sd 5:0:0:0: [sdd]  ", "Result: hostbyte=DID_OK driverbyte=DRIVER_SENSE"], None),
+    ],
+)
+def test_a_line_without_a_drive_is_of_the_one_that_awaits_it(above: list[str], device: str | None, warehouse: Warehouse) -> None:
+    lines = [*above, "Sense Key : Medium Error [current] [descriptor]"]
+    summary = land(warehouse, "".join(f"Jan  5 10:00:00 web1 kernel: {line}\n" for line in lines), year="2026", timezone="UTC")
+    assert events(warehouse) == ([(f"web1/{device}", datetime(*TEN), "media_error")] if device else [])
+    assert summary.rows_rejected == 0 and ("Sense Key" in (summary.files[0].note or "")) == (not device)
+
+
 def test_libatas_word_is_the_drives_where_its_port_is_known(warehouse: Warehouse) -> None:
     lines = ["sd 2:0:0:0: [sdc] Attached SCSI disk", "ata3.00: detaching (SCSI 2:0:0:0)", "ata3.00: error: { UNC IDNF }"]
     land(warehouse, logged(*lines))
@@ -362,7 +381,7 @@ def test_every_pattern_has_its_hint_and_a_known_type() -> None:
     assert len(patterns()) > 20
     for pattern in patterns():
         assert pattern.event_type in ("", *EVENT_TYPES) and pattern.what and pattern.hint.strip()
-        names, known = set(pattern.regex.groupindex), "device address lun handle controller port link usb bus next command before"
+        names, known = set(pattern.regex.groupindex), "device address lun handle controller port link usb bus next command above before"
         assert names and names <= {*known.split()}
 
 

@@ -156,16 +156,17 @@ class _Devices:
     by_handle: dict[tuple[str, int], str] = field(default_factory=dict)
     by_port: dict[tuple[str, str], str] = field(default_factory=dict)
     by_usb: dict[tuple[str, str], str] = field(default_factory=dict)
-    named: dict[str, tuple[str, datetime]] = field(default_factory=dict)
-    """By host the device that was named last, and when."""
+    above: dict[str, list[tuple[str | None, datetime]]] = field(default_factory=dict)
+    """By host the devices of which a line below is to say what they have, and since when; none for one of several."""
     awaited: dict[str, list[tuple[Pattern, datetime, str, int]]] = field(default_factory=dict)
     """By host the events whose drive the next line with a command names, with their time, message and row."""
     unnamed: dict[tuple[str, str], list[tuple[Any, ...]]] = field(default_factory=dict)
     """By SCSI address what happened there while nobody knew its device: arguments of `_Log._happened`."""
 
     def learn(self, host: str, groups: dict[str, str], at: datetime) -> None:
-        if "device" in groups:
-            self.named[host] = groups["device"], at
+        if "above" in groups:
+            others = [one for one in self.above.get(host, []) if one[0] != groups["device"] and _is_near(one[1], at)]
+            self.above[host] = [*others, (groups["device"], at)]
         if "device" in groups and "address" in groups:
             self.by_address[host, groups["address"]] = groups["device"]
         if "handle" in groups and "address" in groups:
@@ -175,10 +176,15 @@ class _Devices:
         if "usb" in groups and "bus" in groups:
             self.by_usb[host, groups["usb"]] = groups["bus"]
 
-    def device(self, host: str, groups: dict[str, str], at: datetime) -> str | None:
-        if "before" in groups:
-            device, named_at = self.named.get(host, (None, at))
-            return drive_device(device) if device and _is_near(named_at, at) else None
+    def below(self, host: str, at: datetime) -> str | None:
+        """The device of a line that names none; none where several wait for such a line."""
+        waiting = [one for one in self.above.pop(host, []) if _is_near(one[1], at)]
+        devices = {device for device, _ in waiting}
+        if len(devices) > 1:  # nor is it known which of them wait on
+            self.above[host] = [(None, then) for _, then in waiting[1:]]
+        return devices.pop() if len(devices) == 1 else None
+
+    def device(self, host: str, groups: dict[str, str]) -> str | None:
         if "device" in groups:
             return drive_device(groups["device"])
         if "controller" in groups:
@@ -275,6 +281,8 @@ class _Log:
                 named |= found
                 if pattern.event_type:
                     event, groups = pattern, found
+        if "before" in named and (device := self.devices.below(host, at)):
+            groups["device"] = device
         if "device" in named and "address" in named:
             self._resolve(host, named["address"], at, named["device"])
         # a command that failed is shown, too
@@ -303,7 +311,7 @@ class _Log:
             self._happened(event, then, host, place | {"device": device} if device and is_near else place, *said)
 
     def _happened(self, event: Pattern, at: datetime, host: str, groups: dict[str, str], message: str, row: int, line: str) -> None:
-        device = self.devices.device(host, groups, at)
+        device = self.devices.device(host, groups)
         address = groups.get("address") or groups.get("lun", "").replace(",", ":")
         if device is None and address:
             self.devices.unnamed.setdefault((host, address), []).append((event, at, host, groups, message, row, line))
