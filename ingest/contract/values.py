@@ -11,7 +11,7 @@ COUNTED_KINDS = (*RECORD_KINDS, "drive_aliases", "labels", "drive_probes")
 RAW_KINDS = (*COUNTED_KINDS, "drive_samples", "drive_latencies")
 """Record kinds of raw: those, samples within an hour with `--resolution` (docs/decisions/0010), and histograms of latencies."""
 TWO_MACHINES = "Are there two machines of one name?"
-"""Of a note on drive-hours that contradict what has landed; `drivetail status` looks for it."""
+"""End of a note on drive-hours that contradict what has landed; `drivetail status` looks for it."""
 MEASURED_KINDS = ("drive_hours", "drive_samples")
 """Kinds that hold latencies: what slowdowns are computed from."""
 TIMED = {"drive_hours": "hour_utc", "drive_samples": "from_utc", "drive_health": "read_at", "drive_latencies": "hour_utc"}
