@@ -344,11 +344,13 @@ def _machines(world: World, draw: random.Random) -> None:
     """
     wwn = draw.choice(("", f"0x5000c5f{world.number:09x}"))
     firsts = [n for n, each in enumerate(world.bearings) if each.device == "sda" and each.drive.is_named and each.path == (0, 1)]
+    least_ms = 10 + world.bearings[firsts[0]].drive.ms % 20 if firsts else 0
     for n in firsts if len(firsts) > 1 else ():
         told = (f"QM{world.number:03}01", wwn)
-        ms = (1 + world.bearings[n].host) * (10 + world.bearings[firsts[0]].drive.ms % 20)
-        drive = _telling(world, world.bearings[n].drive, told, model="QEMU HARDDISK", capacity=10**12, ms=ms)
-        world.bearings[n] = replace(world.bearings[n], drive=drive)
+        bearing = world.bearings[n]
+        ms = (1 + bearing.host) * least_ms
+        drive = _telling(world, bearing.drive, told, model="QEMU HARDDISK", capacity=10**12, ms=ms)
+        world.bearings[n] = replace(bearing, drive=drive)
 
 
 def _paths(world: World, draw: random.Random) -> None:
