@@ -41,8 +41,9 @@ def close(landing: Landing) -> dict[str, int]:
     return stored
 
 
-def _note(landing: Landing, contradicted: pl.DataFrame | None) -> None:
-    if contradicted is not None and contradicted.height:
+def _note(landing: Landing, contradicted: pl.DataFrame) -> None:
+    """Say which drive-hours contradict what has landed."""
+    if contradicted.height:
         file_no, device, hour, ios, before = contradicted.row(0)
         landing.by_no[file_no].notes.append(
             f"{contradicted.height} drive-hours differ from those that have landed of the same devices and times, such as {device} {hour}: "

@@ -28,6 +28,9 @@ BATCH_ROWS = 1_000_000
 # compressed bytes of inventory or events looked at together
 BATCH_BYTES = 32 << 20
 _ID = {"file_no": pl.Int64(), "row_no": pl.Int64()}
+_CONTRADICTED = {
+    "file_no": pl.Int64(), "drive_id": pl.String(), "hour_utc": pl.Datetime("us"), "ios": pl.Int64(), "ios_before": pl.Int64(),
+}  # fmt: skip
 
 
 def _no_ids() -> pl.DataFrame:
@@ -46,7 +49,7 @@ class Verdict:
     duplicate: pl.DataFrame = field(default_factory=_no_ids)
     superseded: pl.DataFrame = field(default_factory=_no_ids)
     dropped: pl.DataFrame = field(default_factory=_no_ids)
-    contradicted: pl.DataFrame | None = None
+    contradicted: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=_CONTRADICTED))
 
 
 def judge_timed(staged: StagedDelivery, record_kind: str, on_progress: Callable[[int, int], None]) -> Verdict:
@@ -58,22 +61,21 @@ def judge_timed(staged: StagedDelivery, record_kind: str, on_progress: Callable[
     if not clashing.size:
         return nothing
     batches = _hour_batches(staged, record_kind, clashing)
-    verdicts, contradicted = [], []
+    verdicts = []
     for number, (first, last) in enumerate(batches):
         parts = [part.path for part in staged.timed[record_kind] if part.overlaps(first, last)]
         files = stored_files(staged, record_kind, first, last)
         mine, theirs = (_clashing_rows(paths, record_kind, first, last, clashing, staged.source) for paths in (parts, files))
-        verdicts.append(judge(record_kind, mine, theirs, staged.seq))
+        verdict = judge(record_kind, mine, theirs, staged.seq)
         if record_kind == "drive_hours" and staged.source is not None:
-            contradicted.append(_contradicted(mine, theirs))
+            verdict.contradicted = _contradicted(mine, theirs)
+        verdicts.append(verdict)
         on_progress(number + 1, len(batches))
-    verdict = _joined(verdicts)
-    verdict.contradicted = pl.concat(contradicted) if contradicted else None
-    return verdict
+    return _joined(verdicts)
 
 
 def _contradicted(new: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
-    """New drive-hours of a device that has landed with other counts for all of the same time: file_no, drive_id, hour_utc, ios, ios_before.
+    """New drive-hours of a device that has landed with other counts for the same time (_CONTRADICTED).
 
     What one collector delivers again agrees (docs/decisions/0009-identity.md says how closely): these are two machines of one name.
     """
@@ -84,7 +86,8 @@ def _contradicted(new: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
     most = pl.max_horizontal("ios", "ios_before")
     differ = ((pl.col("ios") - pl.col("ios_before")).abs() > 0.1 * most) & (most >= 100)
     met = met.filter(differ, (pl.col("coverage") - pl.col("covered_before")).abs() < 0.02)
-    return met.select("file_no", "drive_id", "hour_utc", "ios", "ios_before").unique(["drive_id", "hour_utc"]).sort("drive_id", "hour_utc")
+    met = met.unique(["drive_id", "hour_utc"]).sort("drive_id", "hour_utc")
+    return met.select(pl.col(name).cast(dtype) for name, dtype in _CONTRADICTED.items())
 
 
 def judge_table(staged: StagedDelivery, record_kind: str, incoming: pl.DataFrame) -> Verdict:
@@ -264,6 +267,7 @@ def _joined(verdicts: list[Verdict]) -> Verdict:
         pl.concat([verdict.duplicate for verdict in verdicts]),
         pl.concat([verdict.superseded for verdict in verdicts]),
         pl.concat([verdict.dropped for verdict in verdicts]),
+        pl.concat([verdict.contradicted for verdict in verdicts]),
     )
 
 
