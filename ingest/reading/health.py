@@ -20,7 +20,7 @@ _WORDS = {
     191: "sense", 192: "retract|power|shutdown", 195: "ecc(?!_unc)", 196: "realloc|retried", 197: "pending", 198: "unc", 199: "crc",
     240: "hours", 241: "lbas", 242: "lbas",
 }  # fmt: skip
-"""Words in a tool's name of a number, where it means what it does for most; of a number that is not here the first word of our name."""
+"""By number, a pattern for the names that tools give it when it has its usual meaning. Default: the first word of our name."""
 TEMPERATURES = (190, 194)
 HOURS = (9, 222, 240)
 COMMAND_TIMEOUT = 188

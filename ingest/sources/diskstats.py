@@ -84,8 +84,8 @@ def land(files: list[SourceFile], landing: Landing) -> None:
     other = snapshots.filter(same & (ios != ios.shift(1)) & (pl.col("file_no") != pl.col("file_no").shift(1)))
     for host, count, device, file_no in other.group_by("host").agg(pl.len(), pl.col("device", "file_no").first()).sort("host").rows():
         landing.by_no[file_no].notes.append(
-            f"{count} lines of {host} count otherwise than another file's of the same device and time, such as those of {device}; "
-            f"the first file's count. {TWO_MACHINES} Name their folders apart"
+            f"{count} lines of {host} have other counts than another file has for the same device and time, such as {device}; "
+            f"the first file is used. {TWO_MACHINES} Name their folders apart"
         )
     gained = gained_in(snapshots.filter(~same), _absences(snapshots))
     if (far := gained.filter("is_far")).height:

@@ -940,7 +940,7 @@ def test_machines_of_one_name_in_two_calls_are_noted(
 def test_machines_of_one_name_in_one_call_are_noted(warehouse: Warehouse) -> None:
     files = {f"{folder}/web1/diskstats": counting(*looks)["web1/diskstats"] for folder, looks in (("a", CALM), ("b", BUSY))}
     first, second = warehouse.land("diskstats", files).files
-    assert first.note is None and (second.note or "").startswith("121 lines of web1 count otherwise than another file's")
+    assert first.note is None and (second.note or "").startswith("121 lines of web1 have other counts than another file has")
     assert (second.rows_duplicate, minutes(warehouse)) == (121, [(None, None, 6000), (None, None, 6000)])
 
 

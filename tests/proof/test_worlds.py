@@ -501,7 +501,7 @@ def _named(said: Verdicts, warehouse: Warehouse) -> None:
                 number = row["raw_value"]
             if number is not None and number not in {drive.number for drive in own}:
                 said.say(world, 4, f"{table}: {name} has {number} of {world.drives[number].serial}")
-            # peers of Ceph are of a class, of ZFS of a vdev; two hosts of one name are told apart where both are looked at under it
+            # Ceph groups peers by class, ZFS by vdev. A name that two hosts share does not say whose array it is
             is_one_host = len({each.host for each in bearers(world, name)}) < 2
             if is_one_host and table == "fct_drive_hours" and not {"ceph", "zfs"} & {*world.plan.sources.split()}:
                 for uuid in {

@@ -106,7 +106,8 @@ def find_problems(status: Status, raw: duckdb.DuckDBPyConnection, folders: list[
         [TWO_MACHINES, status.at - UNREADABLE_FOR],
     ).fetchall():
         differ = f"delivery {number} has drive-hours that differ from others of the same devices and times"
-        yield f"{differ}. {TWO_MACHINES} docs/sources/{source}.md tells hosts apart; `drivetail drop --landed {number}` takes it back"
+        drop = f"`drivetail drop --landed {number}` takes it back"
+        yield f"{differ}. {TWO_MACHINES} docs/sources/{source}.md says how to tell hosts apart; {drop}"
     yield from status.custom_failures
     delivery = status.landed["last_delivery"]
     if delivery and delivery["rows_rejected"] > REJECTED_SHARE * delivery["rows_delivered"]:

@@ -42,7 +42,7 @@ SAME = timedelta(minutes=1)
 IO_ERROR = "I/O error"
 RESULT = "Result: hostbyte="
 PLUGS = ("unplug", "replug")
-# Kernels name a drive in one line and say what it has in another.
+# Kernels name a drive in one line and report its error in another.
 NEAR = timedelta(seconds=1)
 # Names that need not be those of a drive: another line says the same of it, or nobody can.
 LOOSE = {"usb", "lun", "link", "before"}

@@ -496,7 +496,7 @@ def with_identity(readings: pl.DataFrame, infos: pl.DataFrame, members: pl.DataF
     """
     readings = readings.sort("at", maintain_order=True)
     for said in (infos, members):
-        said = said.sort("at", maintain_order=True)
+        said = said.sort("at")
         own = said.select(PLACE[:-1]).unique()
         parts = []
         for how, by in (("semi", PLACE[:-1]), ("anti", PLACE[:2])):

@@ -84,7 +84,7 @@ passed_runs as (
         coalesce(min(cuts.seen_at), narrowed_runs.last_at + interval 1 microsecond) as until_at,
         coalesce(max(cuts.seen_at), narrowed_runs.next_at) as next_from_at,
         min(cuts.seen_at) is null as is_uncut,
-        -- what a source watches it still sees, unless it said until when
+        -- a watching source still sees the drive, unless it reported an end
         case when narrowed_runs.source not in ('{{ watching_sources | join("', '") }}') or max(ended.valid_until) is not null then min(cuts.seen_at) end as end_at
     from narrowed_runs
     left join (select distinct alias, source, drive_id, valid_until from claims where source <> 'ceph') as ended
