@@ -49,7 +49,7 @@ def events(warehouse: Warehouse) -> list[tuple[Any, ...]]:
         (f'<3>1 2026-01-05T10:00:00Z web1 kernel 7 ID9 [a@1 b="x"][c@2] {TIMEOUT}', {"timezone": "UTC"}, datetime(*TEN), "web1"),
         (f"2026-01-05T10:00:00Z - kernel - - - {TIMEOUT}", {}, datetime(*TEN), "web1"),
         (f"2026-01-05T10:00:00Z - kernel: {TIMEOUT}", {}, datetime(*TEN), "web1"),
-        (f"Jan  5 10:00:00 (none) kernel: {TIMEOUT}", {"timezone": "UTC", "year": "2026"}, datetime(*TEN), "web1"),
+        (f"Jan  5 10:00:00 (none) kernel: {TIMEOUT}", {"timezone": "UTC", "year": "2026"}, datetime(*TEN), "(none)"),
         (f"Mon 2026-01-05 10:00:00 UTC web1 kernel: {TIMEOUT}", {"timezone": "UTC"}, datetime(*TEN), "web1"),
         (f"Mon 2026-01-05 10:00:00 CET web1 kernel: {TIMEOUT}", {"timezone": "UTC"}, datetime(*TEN), "web1"),
         (f"Jan 05 10:00:00.000000 web1 kernel: {TIMEOUT}", {"timezone": "UTC", "year": "2026"}, datetime(*TEN), "web1"),

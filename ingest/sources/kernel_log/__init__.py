@@ -46,8 +46,8 @@ PLUGS = ("unplug", "replug")
 NEAR = timedelta(seconds=1)
 # Names that need not be those of a drive: another line says the same of it, or nobody can.
 LOOSE = {"usb", "lun", "link", "before"}
-# RFC 5424 and the kernel for a host without a name
-NO_HOST = ("-", "(none)")
+# RFC 5424 for a host that is not known; "(none)" is the name that sysstat, too, has of a machine without one
+NO_HOST = "-"
 HALF_YEAR = timedelta(days=182)
 _EPOCH = datetime(1970, 1, 1)
 
@@ -267,7 +267,7 @@ class _Log:
         except _NotOfTheKernel:
             self._leave(line)
             return
-        host = self.folder if self.is_collected or host in NO_HOST else host
+        host = self.folder if self.is_collected or host == NO_HOST else host
         message = repeated[1] if (repeated := _REPEATED.search(message)) else message
         event: Pattern | None = None
         groups: dict[str, str] = {}
