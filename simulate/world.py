@@ -59,6 +59,7 @@ class Drive:
     ms: int
     rates: tuple[int, ...]
     start: int
+    is_rotating: bool = True
 
     @property
     def is_named(self) -> bool:
@@ -113,7 +114,10 @@ class Array:
 
 @dataclass
 class Host:
-    """`labels`: of its series, from an instant on. `gaps`: when nobody read it. `set_at`, `set_by`: its clock was set, by seconds."""
+    """`labels`: of its series, from an instant on. `gaps`: when nobody read it. `set_at`, `set_by`: its clock was set, by seconds.
+    `untold_at`: from when on its exporter, restarted without udev's database, does not tell what drives are that come (all, where
+    `is_all_untold`): its node_disk_info has no serial, or is missing (`has_no_info`).
+    """
 
     number: int
     name: str
@@ -124,12 +128,19 @@ class Host:
     replicas: int = 1
     set_at: int = 2**40
     set_by: int = 0
+    untold_at: int = 2**40
+    is_all_untold: bool = False
+    has_no_info: bool = False
 
     def clock(self, at: int) -> int:
         return at + (self.set_by if at >= self.set_at else 0)
 
     def labels_at(self, at: int) -> dict[str, str]:
         return [labels for since, labels in self.labels if since <= at][-1]
+
+    def is_told(self, bearing: Bearing, at: int) -> bool:
+        """Whether its exporter tells what that drive is."""
+        return (at if self.is_all_untold else bearing.begin) < self.untold_at
 
 
 class World:
@@ -326,15 +337,26 @@ def _telling(world: World, drive: Drive, told: tuple[str, str], **more: Any) -> 
 
 
 def _dock(world: World, draw: random.Random) -> None:
-    """Some drives of a host are in a dock that gives all of them one serial and one world wide name. Their sizes differ."""
+    """Some drives of a host are in a dock that gives all of them one serial and one world wide name. Their models, sizes or kinds differ,
+    as far as the sources tell these.
+    """
     host, slots = draw.choice(world.hosts), ("sda", "sdb", "sdc")
     docked = [n for n, each in enumerate(world.bearings) if each.host == host.number and each.device in slots]
     docked = [n for n in docked if world.bearings[n].drive.is_named and world.bearings[n].path == (0, 1)]
+    sources = {*world.plan.sources.split()}
+    tells = ["model"]
+    if sources & {"lsblk", "smartctl", "ceph"}:
+        tells.append("capacity")
+    if sources & {"lsblk", "smartctl", "prometheus", "api"}:
+        tells.append("is_rotating")
+    differ = draw.choice([*([name] for name in tells), tells])
+    docked = docked[:2] if differ == ["is_rotating"] else docked
     for n in docked if len(docked) > 1 else ():  # one alone would bear the serial truly
         told = (f"{world.number:012}", f"0x5000000{world.number:09}")
         place = slots.index(world.bearings[n].device)
-        model = ("ST4000NM0023", "HUS724020ALE640", "MG04ACA400N")[place]
-        drive = _telling(world, world.bearings[n].drive, told, capacity=(place + 1) * 10**12, model=model)
+        other = {"model": ("ST4000NM0023", "HUS724020ALE640", "MG04ACA400N"), "capacity": (10**12, 2 * 10**12, 3 * 10**12),
+                 "is_rotating": (True, False, True) if docked[0] == 0 else (False, True, False)}  # fmt: skip
+        drive = _telling(world, world.bearings[n].drive, told, **{name: one[place if name in differ else 0] for name, one in other.items()})
         world.bearings[n] = replace(world.bearings[n], drive=drive)
 
 
@@ -378,6 +400,11 @@ def _clock(world: World, draw: random.Random) -> None:
     host.set_at, host.set_by = world.instant(draw), draw.choice((-1, 1)) * draw.randrange(60, 1500)
 
 
+def _untold(world: World, draw: random.Random) -> None:
+    host = draw.choice(world.hosts)
+    host.untold_at, host.is_all_untold, host.has_no_info = world.instant(draw), draw.random() < 0.3, draw.random() < 0.5
+
+
 def _arrays(world: World, draw: random.Random) -> None:
     """The drives of a host are in two md arrays."""
     for host in world.hosts:
@@ -392,6 +419,7 @@ def _arrays(world: World, draw: random.Random) -> None:
 EVERYWHERE: dict[str, Callable[[World, random.Random], None]] = {
     "clusters": _clusters, "dock": _dock, "machines": _machines, "paths": _paths, "arrays": _arrays, "wrap": _wrap, "gap": _gap,
     "restart": _restart, "pod": _pod, "pod address": _pod_address, "port": _port, "replicas": _replicas, "clock": _clock,
+    "untold": _untold,
 }  # fmt: skip
 IN_TIME: dict[str, Callable[[World, random.Random], Iterator[tuple[int, Act]]]] = {
     "boot": _boot, "second boot": _boot, "cross": _cross,
@@ -415,12 +443,16 @@ class Reading:
 
 @dataclass
 class Series:
-    """The readings of one device of a host by one reader, in order. `watch`: which of the readers that see the same."""
+    """The readings of one device of a host by one reader, in order. `watch`: which of the readers that see the same. `read_at`: when that
+    reader read the host.
+    """
 
     host: Host
     device: str
     watch: str
     labels: dict[str, str]
+    read_at: list[int]
+    is_told: bool = True
     readings: list[Reading] = field(default_factory=list)
 
 
@@ -445,14 +477,16 @@ def series(world: World, source: str) -> list[Series]:
         for replica in range(host.replicas if is_scraped else 1):
             of = 0 if source == "ceph" else host.number  # a cluster is asked at once
             phase = 0 if source == "zfs" else world.plan.draw(f"phase {source} {of} {replica}").randrange(EVERY[source])
-            for at in world.instants(host, EVERY[source], phase):
+            read_at = world.instants(host, EVERY[source], phase)
+            for at in read_at:
                 labels = host.labels_at(at) if is_scraped else {}
                 if is_scraped and host.replicas > 1:
                     labels = {**labels, "prometheus": f"monitoring/{'ab'[replica]}"}
                 for bearing in world.live(host.number, at):
-                    key = (host.number, bearing.device, tuple(labels.items()), *(bearing.drive.told if is_scraped else ()))
+                    is_told = not is_scraped or host.is_told(bearing, at)
+                    key = (host.number, bearing.device, tuple(labels.items()), *(bearing.drive.told if is_scraped and is_told else ()))
                     if key not in found:
-                        found[key] = Series(host, bearing.device, f"{source} {replica}", labels)
+                        found[key] = Series(host, bearing.device, f"{source} {replica}", labels, read_at, is_told)
                     found[key].readings.append(Reading(at, at if is_scraped else host.clock(at), bearing))
     return list(found.values())
 
@@ -476,10 +510,10 @@ def parts(world: World) -> list[tuple[int, int]]:
     return [(0 if world.plan.overlap else begin, end) for begin, end in pairwise([0, *world.splits, 2**40])]
 
 
-def _within(readings: list[Reading], begin: int, end: int) -> list[Reading]:
-    """The readings of a stretch, and the last one before it."""
-    first = max((each.at for each in readings if each.at <= begin), default=0)
-    return [each for each in readings if first <= each.at <= end]
+def _within(found: Series, begin: int, end: int) -> list[Reading]:
+    """The readings of a stretch, with one that was taken when the host was last read before it."""
+    first = max((at for at in found.read_at if at <= begin), default=0)
+    return [each for each in found.readings if first <= each.at <= end]
 
 
 def render(world: World) -> list[tuple[int, str, Files]]:
@@ -495,7 +529,7 @@ def prometheus_samples(world: World, source: str, begin: int = 0, end: int = 2**
     """By host and server: node_exporter's series of its drives."""
     for each in series(world, source):
         found: Samples = {}
-        for reading in _within(each.readings, begin, end):
+        for reading in _within(each, begin, end):
             ios, sectors, read_ms, write_ms = reading.bearing.counters(reading.at)
             values = {
                 "node_disk_reads_completed_total": ios, "node_disk_read_bytes_total": sectors * SECTOR_BYTES,
@@ -505,9 +539,14 @@ def prometheus_samples(world: World, source: str, begin: int = 0, end: int = 2**
             for name, value in values.items():
                 key = tuple(sorted({**each.labels, "__name__": name, "device": each.device}.items()))
                 found.setdefault(key, []).append((reading.at, value))
-            serial, wwn = reading.bearing.drive.told
-            info = {"device": each.device, "major": "8", "minor": str(16 * (ord(each.device[2]) - 97)), "path": "", "revision": "0001",
-                    "model": reading.bearing.drive.model, "rotational": "1", "serial": serial, "wwn": wwn}  # fmt: skip
+            info = {"device": each.device, "major": "8", "minor": str(16 * (ord(each.device[2]) - 97)), "path": "",
+                    "rotational": str(int(reading.bearing.drive.is_rotating)),
+                    "revision": "", "model": "", "serial": "", "wwn": ""}  # fmt: skip
+            if each.is_told:
+                serial, wwn = reading.bearing.drive.told
+                info |= {"revision": "0001", "model": reading.bearing.drive.model, "serial": serial, "wwn": wwn}
+            elif each.host.has_no_info:
+                continue
             key = tuple(sorted({**each.labels, "__name__": "node_disk_info", **info}.items()))
             found.setdefault(key, []).append((reading.at, 1.0))
         yield f"{each.host.name}-{each.host.number}-{each.watch[-1]}", found
@@ -533,7 +572,7 @@ def diskstats(world: World, begin: int, end: int) -> Files:
     snapshots: dict[str, dict[int, list[str]]] = {}
     times: dict[int, dict[int, int]] = {}
     for each in series(world, "diskstats"):
-        for reading in _within(each.readings, begin, end):
+        for reading in _within(each, begin, end):
             ios, sectors, read_ms, write_ms = reading.bearing.counters(reading.at)
             busy = (reading.at - world.start) * 400 % WRAP
             minor = 16 * (ord(each.device[2]) - 97)
@@ -561,7 +600,8 @@ def lsblk(world: World, begin: int, end: int) -> Files:
     for look in _looked(world, begin, end):
         devices = [
             {"name": each.device, "type": "disk", "serial": each.drive.told[0] or None, "wwn": each.drive.told[1] or None,
-             "model": each.drive.model, "rev": "0001", "vendor": "ATA     ", "size": each.drive.capacity, "rota": True, "tran": "sata"}
+             "model": each.drive.model, "rev": "0001", "vendor": "ATA     ", "size": each.drive.capacity,
+             "rota": each.drive.is_rotating, "tran": "sata"}
             for each in look.bearings
         ]  # fmt: skip
         files[f"{look.host.name}/lsblk-{look.at}.json"] = json.dumps({"blockdevices": devices, "TS": look.said_at}, indent=1)
@@ -581,7 +621,7 @@ def smartctl(world: World, begin: int, end: int) -> Files:
                 "local_time": {"time_t": look.said_at, "asctime": f"{datetime.fromtimestamp(look.said_at, UTC):%a %b %e %H:%M:%S %Y} UTC"},
                 "device": {"name": f"/dev/{each.device}", "info_name": f"/dev/{each.device} [SAT]", "type": "sat", "protocol": "ATA"},
                 "model_name": drive.model, "firmware_version": "0001", "user_capacity": {"bytes": drive.capacity},
-                "rotation_rate": 7200, "smart_status": {"passed": True}, "power_on_time": {"hours": raw[9]},
+                "rotation_rate": 7200 * drive.is_rotating, "smart_status": {"passed": True}, "power_on_time": {"hours": raw[9]},
                 "temperature": {"current": raw[194]},
                 "ata_smart_attributes": {"revision": 10, "table": [
                     {"id": key, "name": names[key], "value": 100, "worst": 100, "thresh": 0, "raw": {"value": value, "string": str(value)}}
@@ -782,7 +822,7 @@ def ceph(world: World, begin: int, end: int) -> Files:
     lines: list[tuple[int, str]] = []
     perf: dict[int, list[Any]] = {}
     for each in series(world, "ceph"):
-        for reading in _within(each.readings, begin, end):
+        for reading in _within(each, begin, end):
             ms = reading.bearing.drive.ms
             stats = {"commit_latency_ms": ms, "apply_latency_ms": ms, "commit_latency_ns": ms * 10**6, "apply_latency_ns": ms * 10**6}
             perf.setdefault(reading.at, []).append({"id": numbers[each.host.number, each.device], "perf_stats": stats})

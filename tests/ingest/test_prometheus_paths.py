@@ -55,7 +55,8 @@ def test_paths_that_follow_each_other_are_parts_of_the_hour(label: str, values: 
 
 def test_a_pod_that_is_replaced_by_a_boot_cuts(warehouse: Warehouse) -> None:
     land(warehouse, *(scrape(n, 900 + n, pod="a") for n in range(30)), *(scrape(n, n, pod="b") for n in range(30, 61)))
-    assert warehouse.rows("drive_aliases", "alias drive_id valid_from") == [("n1/sda", None, minute(30))]
+    cuts = [("n1/sda", None, at) for at in (minute(29) + timedelta(microseconds=1), minute(30))]
+    assert warehouse.rows("drive_aliases", "alias drive_id valid_from") == cuts
 
 
 @pytest.mark.parametrize(("first", "again"), [(0, 40), (20, 60)])
@@ -178,7 +179,8 @@ def test_both_ends_of_a_gap_are_cuts_and_nothing_is_lost(warehouse: Warehouse) -
     land(warehouse, *(scrape(n, 10 * n) for n in (*range(0, 21, 2), *range(40, 61, 2))))
     spans = [(None, minute(20), 200), (minute(20), minute(40), 200), (minute(40), None, 200)]
     assert [row[1:4] for row in warehouse.rows("drive_hours", SPANS)] == spans
-    assert sorted(warehouse.rows("drive_aliases", "drive_id valid_from")) == [(None, minute(20)), (None, minute(40))]
+    cuts = [(None, minute(20) + timedelta(microseconds=1)), (None, minute(40))]
+    assert sorted(warehouse.rows("drive_aliases", "drive_id valid_from")) == cuts
 
 
 def test_a_sample_with_a_cut_is_two(warehouse: Warehouse) -> None:

@@ -92,7 +92,8 @@ def test_counters_that_wrap_or_start_again(warehouse: Warehouse) -> None:
         (None, datetime(2026, 1, 5, 10, 30), 20, pytest.approx(1.1e6 / 20, rel=1e-9), 0.5),
         (datetime(2026, 1, 5, 10, 45), None, 10, pytest.approx(1e4, rel=1e-9), 0.25),
     ]
-    assert warehouse.rows("drive_aliases", "alias drive_id valid_from") == [("web1/sda", None, datetime(2026, 1, 5, 10, 45))]
+    cuts = [("web1/sda", None, datetime(2026, 1, 5, 10, *after)) for after in ((30, 0, 1), (45,))]
+    assert warehouse.rows("drive_aliases", "alias drive_id valid_from") == cuts
 
 
 def test_broken_lines_cost_themselves(warehouse: Warehouse) -> None:
@@ -215,7 +216,26 @@ def test_a_drive_not_named_after_its_counters_began_again_is_unknown(
     claims = warehouse.rows("drive_aliases", "drive_id valid_from valid_to", alias="web1/sda")
     minutes = [(drive, *(None if at is None else (at - started).seconds // 60 for at in times)) for drive, *times in claims]
     old = [("OLD", 0, None if is_known else 25)]
-    assert sorted(minutes, key=str) == sorted([*old, *[("NEW", 45, None)] * (later == NEW), (None, 30, None)], key=str)
+    cuts = [(None, 30, None)] if is_known else [(None, 25, 25), (None, 30, 30)]
+    assert sorted(minutes, key=str) == sorted([*old, *[("NEW", 45, None)] * (later == NEW), *cuts], key=str)
+
+
+@pytest.mark.parametrize(("said", "cuts"), [("", [(60, 60)]), (EMPTY, [(60, 60)]), (NEW, []), ("begins with the others", [])])
+def test_a_device_that_comes_late_is_unknown_until_named(said: str, cuts: list[tuple[int, int]], warehouse: Warehouse) -> None:
+    """An earlier delivery named the drive that was there before."""
+    web1 = ',instance="web1:9100"'
+    land(warehouse, "".join(lines(f" {T + 60 * minute}", labels=web1) + f"{OLD} 1 {T + 60 * minute}\n" for minute in (0, 5)))
+    later = []
+    for minute in range(45, 76, 5):
+        at = f" {T + 60 * minute}"
+        later.append(lines(at, device="sdb", labels=web1))
+        if minute >= 60 or said[:1] == "b":
+            later.append(lines(at, labels=web1) + (f"{said} 1{at}\n" if said[:4] == "node" else ""))
+    land(warehouse, "".join(later))
+    found = warehouse.rows("drive_aliases", "drive_id valid_from valid_to", alias="web1/sda")
+    began = datetime.fromtimestamp(T, UTC).replace(tzinfo=None)
+    minutes = [tuple((at - began).seconds // 60 for at in times) for drive, *times in found if drive is None]
+    assert minutes == cuts and {drive for drive, *_ in found if drive} == {"OLD", *(["NEW"] if said == NEW else [])}
 
 
 def test_another_drive_of_one_model_under_a_name_is_described(warehouse: Warehouse) -> None:

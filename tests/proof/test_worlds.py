@@ -38,6 +38,7 @@ from simulate.world import (
     Drive,
     Host,
     Plan,
+    Reading,
     World,
     intervals,
     looks,
@@ -109,8 +110,8 @@ def steps(world: World, source: str) -> Iterator[list[Step]]:
         for device in found.values():
             yield with_breaks(device, [up for _, up in device[0].host.boots] if source == "sadf" else [])
         return
-    is_told = source in ("prometheus", "api") or world.plan.sources == "zfs"
     for one in series(world, source):
+        is_told = (source in ("prometheus", "api") and one.is_told) or world.plan.sources == "zfs"
         followed = []
         for before, after in pairwise(one.readings):
             is_same = before.bearing is after.bearing
@@ -169,7 +170,10 @@ def stretches(world: World) -> Iterator[tuple[list[Step], list[tuple[int, int]]]
                     if last == len(device) and [number for at, number in seen if at > stretch[-1].end and number != number_of(stretch[-1])]:
                         for each in stretch:
                             each.is_told &= number_of(each) != number_of(stretch[-1])
-                    yield stretch, [look for look in seen if begin <= look[0] <= end]
+                    # others' looks say what an untold drive is where they call its host the same
+                    is_alike = "lsblk" in world.plan.sources and "pod address" not in world.plan.happenings
+                    is_looked = stretch[0].is_told or source not in ("prometheus", "api") or is_alike
+                    yield stretch, [look for look in seen if is_looked and begin <= look[0] <= end]
 
 
 def number_of(step: Step) -> int | None:
@@ -228,6 +232,7 @@ def hidden(world: World) -> set[int]:
         if is_unseen or is_another or len(borne) > max(len(looked), 1):
             place = stretch[0].host.number, stretch[0].device
             found |= {each.drive.number for each in world.bearings if (each.host, each.device) == place}
+    found |= {number for source in readers(world) for number in _unseen(world, source)}
     # A clock that is set back shows some times twice: nobody knows which of two looks came first. One that differs from another reader's
     # leaves open what it saw while a drive changed its device.
     is_several = len(readers(world)) > 1
@@ -240,6 +245,26 @@ def hidden(world: World) -> set[int]:
         ]
         found |= {each.drive.number for each in world.bearings if (each.host, each.device) in {(one.host, one.device) for one in around}}
     return found
+
+
+def _unseen(world: World, source: str) -> Iterator[int]:
+    """Drives of a device whose exporter does not tell of a new one that goes on counting above the old one's I/Os."""
+    readings: dict[tuple[int, str, str], list[tuple[Any, bool]]] = defaultdict(list)
+    for one in series(world, source):
+        readings[one.host.number, one.device, one.watch] += [(each, one.is_told) for each in one.readings]
+    for several in readings.values():
+        for (before, _), (after, is_told) in pairwise(sorted(several, key=lambda each: each[0].at)):
+            if before.bearing is not after.bearing and not is_told and _count(before) <= _count(after):
+                yield from (before.bearing.drive.number, after.bearing.drive.number)
+
+
+def _count(reading: Reading) -> int:
+    return reading.bearing.counters(reading.at)[0]
+
+
+def is_untold(world: World, drive: Drive) -> bool:
+    """Whether an exporter did not say where the drive was."""
+    return any(not world.hosts[each.host].is_told(each, world.end) for each in world.bearings if each.drive.number == drive.number)
 
 
 def hour_of(at: float) -> int:
@@ -329,14 +354,15 @@ def _attribute(
             if each.begin < end + HOUR and each.end > begin - HOUR and latencies == {each.drive.ms}
         ][:1]
         if not known:
-            if unknown & {each.drive.number for each in bearers(world, name)}:
+            # a device of which nobody tells whose it is goes on by its own name when its drive is changed
+            if any(each.drive.number in unknown or is_untold(world, each.drive) for each in bearers(world, name)):
                 return None
             at_all = sorted({(each.drive.serial, each.drive.ms) for each in bearers(world, name)})
             said.say(world, 1, f"{where}: {amount} I/Os at {sorted(latencies)} ms are of none of {at_all}")
             return None
     (drive,) = known
     # of others, _least asks for what the looks decide
-    if drive.is_named and drive.serial != name and world.plan.sources in ("prometheus", "api", "zfs"):
+    if drive.is_named and drive.serial != name and not is_untold(world, drive) and world.plan.sources in ("prometheus", "api", "zfs"):
         said.say(world, 4, f"{where}: {amount} I/Os are of {drive.serial}")
     if latencies != {drive.ms} and drive.number not in unknown:
         others = [f"{each.serial} {each.ms}" for each in world.drives if world.ios(each, world.start, world.end)]
@@ -501,8 +527,9 @@ def _named(said: Verdicts, warehouse: Warehouse) -> None:
                 number = row["raw_value"]
             if number is not None and number not in {drive.number for drive in own}:
                 said.say(world, 4, f"{table}: {name} has {number} of {world.drives[number].serial}")
-            # Ceph groups peers by class, ZFS by vdev. A name that two hosts share does not say whose array it is
-            is_one_host = len({each.host for each in bearers(world, name)}) < 2
+            # Ceph groups peers by class, ZFS by vdev. A name that two hosts share, or of untold drives, does not say whose array it is
+            several = bearers(world, name)
+            is_one_host = len({each.host for each in several}) < 2 and not any(is_untold(world, each.drive) for each in several)
             if is_one_host and table == "fct_drive_hours" and not {"ceph", "zfs"} & {*world.plan.sources.split()}:
                 for uuid in {
                     array.uuid for host in world.hosts for array in host.arrays if {drive.number for drive in own} & {*array.drives}
@@ -650,6 +677,11 @@ ONCE_BROKEN = [
     Plan(48, 2, 6, 4, ("second boot", "reseat", "move", "pod", "pod address"), "prometheus diskstats lsblk"),  # over the hour's edge
     Plan(3, 1, 5, 3, ("replicas", "gap", "cross", "arrays", "swap", "clock"), "prometheus", overlap=True),  # a look at arrays in a gap
     Plan(seed=4113, hosts=3, drives=3, hours=3, happenings=("move", "replicas"), sources="prometheus"),  # replicas take turns at an hour
+    Plan(772512, 1, 4, 4, ("swap", "replicas", "untold", "reseat", "cross"), "prometheus lsblk", overlap=True),  # a cut after a cut
+    Plan(823564, 2, 4, 3, ("clusters", "clock", "untold", "move", "replace"), "api", deliveries=3),  # the other cluster describes it
+    Plan(seed=378596, hosts=1, drives=5, hours=4, happenings=("untold", "swap"), sources="api"),  # it came while nobody read
+    Plan(seed=424996, hosts=1, drives=5, hours=5, happenings=("untold", "cross"), sources="api", overlap=True, deliveries=3),
+    Plan(seed=42066, hosts=1, drives=3, hours=4, happenings=("cross", "swap", "untold", "boot"), sources="api", deliveries=3),  # told once
 ]
 
 
@@ -686,7 +718,8 @@ FAULTS = {
         "false",
     ),
     "cuts are ignored": (NAMES, "    where drive_id is null", "    where false"),
-    "instants are rounded to the hour": (NAMES, "valid_from as seen_at\n", "date_trunc('hour', valid_from) as seen_at\n"),
+    "instants are rounded to the hour": (NAMES, "valid_from as seen_at, valid_to", "date_trunc('hour', valid_from) as seen_at, valid_to"),
+    "a drive that is not seen any more keeps its name": (NAMES, "case when cuts.is_end or not", "case when not"),
     "a drive bears its name until another is seen": (NAMES, "narrowed_runs.last_at + interval 1 microsecond)", "narrowed_runs.next_at)"),
     "a drive bears its name since the last look at another": (
         NAMES,
@@ -695,8 +728,8 @@ FAULTS = {
     ),
     "sightings are rounded to the hour": (
         NAMES,
-        "valid_from as seen_at from claims",
-        "date_trunc('hour', valid_from) as seen_at from claims",
+        "valid_from as seen_at, false",
+        "date_trunc('hour', valid_from) as seen_at, false",
     ),
     "one world wide name proves paths": (
         SERIALS,
@@ -729,6 +762,7 @@ PLANTED = [Plan(seed, 2, 4, 4, happenings, sources) for sources, several in HAPP
 # machines whose invented serial comes with a world wide name, which only counters that differ disprove
 PLANTED += [Plan(12, 2, 4, 4, ("machines",), sources) for sources in ("diskstats lsblk", "prometheus")]
 PLANTED += ONCE_BROKEN[4:6]  # names that passed where nobody measured
+PLANTED += [plan for plan in ONCE_BROKEN if "untold" in plan.happenings]
 
 
 @pytest.mark.parametrize("fault", FAULTS)

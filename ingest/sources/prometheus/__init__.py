@@ -58,6 +58,8 @@ ABANDONED_SECONDS = 24 * 3600
 
 HEALTH_SUFFIX, LATENCIES_SUFFIX, ARRAYS_SUFFIX = ".health", ".latencies", ".arrays"
 """Files beside a piece of a pull, written before it: the drives' health, how long I/Os took, what arrays did, where a server has that."""
+HOUR_OF_PIECE = "%Y-%m-%dT%H"
+"""How the name of a piece of a pull gives the hour that it begins with, and the one that it ends with."""
 _NOTHING = pl.DataFrame()
 _HEALTH: dict[str, pl.DataType] = {
     "host": pl.String(),
@@ -90,7 +92,7 @@ def fetch(
     pieces = [(url, piece) for url in dict.fromkeys(map(server_url, urls)) for piece in chunks(first, end)]
     for number, (url, (begins, ends)) in enumerate(pieces):
         on_progress("pull", number, len(pieces))
-        path = spool(warehouse, url, options) / f"{begins:%Y-%m-%dT%H}.{ends:%Y-%m-%dT%H}.parquet"
+        path = spool(warehouse, url, options) / f"{begins:{HOUR_OF_PIECE}}.{ends:{HOUR_OF_PIECE}}.parquet"
         if not path.exists():
             client = Client(url, is_partial_allowed=bool(options.get("allow_partial")))
             readings = pull(client, selection, begins, ends, step)
@@ -243,7 +245,8 @@ def _read(landing: Landing, naming: Naming, arrays: list[pl.DataFrame], file: So
     """A file of samples; a piece of a pull is staged at once. arrays: takes what a piece has of arrays (ARRAY, `file_no`)."""
     if file.record_kind != PULLED:
         return _samples(file, landing, result)
-    _stage(with_names(_checked(_pulled(file), landing, result), naming), landing)
+    begins = datetime.strptime(file.path.name.partition(".")[0], HOUR_OF_PIECE)
+    _stage(with_names(_checked(_pulled(file), landing, result), naming), landing, begins)
     _take_health(_health_points(file.path.with_suffix(HEALTH_SUFFIX)), naming, landing, result)
     if (seen := file.path.with_suffix(ARRAYS_SUFFIX)).exists():
         arrays.append(_of_file(with_names(pl.read_parquet(seen, glob=False), naming), result))
@@ -305,12 +308,12 @@ def _checked(readings: pl.DataFrame, landing: Landing, result: FileResult) -> pl
     ).select(*_NUMBERED)
 
 
-def _stage(readings: pl.DataFrame, landing: Landing) -> pl.DataFrame:
-    """Stage the records made from readings. Returns: those that later ones follow."""
+def _stage(readings: pl.DataFrame, landing: Landing, begins: datetime | None = None) -> pl.DataFrame:
+    """Stage the records made from readings, which a pull asked for from `begins` on. Returns: those that later ones follow."""
     if not readings.height:
         return readings
     seconds = seconds_of(landing.options)
-    rolled: Rolled = roll_up(known_by_all(readings), seconds)
+    rolled: Rolled = roll_up(known_by_all(readings), seconds, begins)
     notes = landing.by_no[max(readings["file_no"].unique())].notes
     notes += [note for note in rolled.notes if note not in notes]
     take_back(rolled.unused, landing.by_no, "rows_superseded")

@@ -31,6 +31,7 @@ from ingest.sources.prometheus.readings import COUNTERS, LOOKBACK_US, READING, n
 from ingest.sources.prometheus.text import (
     INFO,
     MEMBER,
+    PLACE,
     TELLS,
     Labels,
     identities,
@@ -262,21 +263,28 @@ def _pull(client: Client, selection: Selection, start: int, end: int, step: int)
     points = {what: _points(series, hosts, selection.labels) for what, series in answers.items()}
     points["info"] = points["info"].filter(TELLS)
     infos, members = _described(points["info"], points["member"])
-    at_step = _at_steps(points["counters"], points["taken"], infos, members)
-    for doubtful, place in _doubtful(points["info"], at_step):
-        at_step = at_step.join(doubtful, on=[*place, "seconds"], how="anti")
-    clear = _clear(points["scrapes"], points["resets"], at_step, step)
+    at_step = _at_steps(points["counters"], points["taken"])
+    named = with_identity(at_step, infos, members)
+    for doubtful, place in _doubtful(points["info"], named):
+        named, at_step = (some.join(doubtful, on=[*place, "seconds"], how="anti") for some in (named, at_step))
+        infos = infos.join(doubtful.with_columns(_at()), on=[*place, "at"], how="anti")
+    clear = _clear(points["scrapes"], points["resets"], named, step)
     if selection.dialect.block_bytes:  # each scrape says how it was since the one before
         clear = clear.clear()
     unclear = _unclear(points["scrapes"], clear, start)
     at_step = at_step.join(clear.with_columns(is_clear=True), on=[*_PLACE, "seconds"], how="left", maintain_order="left")
-    at_step = at_step.with_columns(pl.col("is_clear").fill_null(False).alias("is_whole"))
-    frames = [at_step.select(*READING)]
+    found = [(at_step, infos, members)]
     for ends, drives in unclear.partition_by("seconds", as_dict=True).items():
-        frames.append(_every_scrape(client, selection, int(ends[0]), step, drives, hosts))
-    readings = pl.concat(frames).unique([*_PLACE, "at"], keep="first")
+        found += _every_scrape(client, selection, int(ends[0]), step, drives, hosts)
+    readings, infos, members = (pl.concat(frames, how="diagonal") for frames in zip(*found, strict=True))
+    readings = readings.unique([*_PLACE, "scraped_at"], keep="first")
+    # at once, as a scrape between two steps may show that another drive came
+    said = (until_reset(each.unique(PLACE, keep="first"), readings) for each in (infos, members))
+    readings = with_identity(readings, *said).with_columns(
+        pl.col("scraped_at").alias("at"), pl.col("is_clear").fill_null(False).alias("is_whole")
+    )
     # of what is before the range only the reading that its first increment begins with
-    return _since(readings, start)
+    return _since(readings.select(*READING), start)
 
 
 def _since(readings: pl.DataFrame, unix: int) -> pl.DataFrame:
@@ -339,8 +347,8 @@ def _described(infos: pl.DataFrame, members: pl.DataFrame) -> tuple[pl.DataFrame
     return identities(infos.with_columns(_at()), read), memberships(members.with_columns(_at()), read)
 
 
-def _at() -> pl.Expr:
-    return pl.col("seconds").mul(1_000_000).round().cast(pl.Int64).cast(pl.Datetime("us")).alias("at")
+def _at(name: str = "seconds") -> pl.Expr:
+    return pl.col(name).mul(1_000_000).round().cast(pl.Int64).cast(pl.Datetime("us")).alias("at")
 
 
 def _pivoted(points: pl.DataFrame) -> pl.DataFrame:
@@ -350,17 +358,13 @@ def _pivoted(points: pl.DataFrame) -> pl.DataFrame:
     return points.group_by(*_PLACE, "seconds").agg(*columns, pl.col("labelled_group").first())
 
 
-def _at_steps(counters: pl.DataFrame, taken: pl.DataFrame, infos: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
-    """Readings at full steps (READING and `seconds`, the full step), `at` being when the scrape was."""
+def _at_steps(counters: pl.DataFrame, taken: pl.DataFrame) -> pl.DataFrame:
+    """Counters at full steps: of the scrape at `scraped_at`, asked for `at` the full step (`seconds`), as is who the drive is."""
     scraped = taken.select(*_PLACE, "seconds", pl.col("value").cast(pl.Float64, strict=False).alias("scraped"))
     readings = _pivoted(counters).join(scraped, on=[*_PLACE, "seconds"])
     is_known = pl.all_horizontal(pl.col(name).is_null() | pl.col(name).is_finite() for name in COUNTERS.values())
     readings = readings.filter(is_known & (pl.col("seconds") - pl.col("scraped")).is_between(0, LOOKBACK_SECONDS, closed="left"))
-    micros = {name: pl.col(name).mul(1_000_000).round().cast(pl.Int64).cast(pl.Datetime("us")) for name in ("seconds", "scraped")}
-    # who the drive is was asked at the full step, too
-    readings = readings.with_columns(micros["seconds"].alias("at"))
-    readings = with_identity(readings, *(until_reset(said, readings) for said in (infos, members)))
-    return readings.with_columns(micros["scraped"].alias("at")).select(*READING, "seconds")
+    return readings.with_columns(_at(), _at("scraped").alias("scraped_at")).drop("scraped")
 
 
 def _doubtful(infos: pl.DataFrame, at_step: pl.DataFrame) -> list[tuple[pl.DataFrame, list[str]]]:
@@ -392,10 +396,11 @@ def _unclear(scrapes: pl.DataFrame, clear: pl.DataFrame, start: int) -> pl.DataF
     return seen.join(clear, on=[*_PLACE, "seconds"], how="anti").sort("seconds", *_PLACE)
 
 
-def _every_scrape(client: Client, selection: Selection, end: int, step: int, drives: pl.DataFrame, hosts: dict[str, str]) -> pl.DataFrame:
-    """Every reading of some drives in the step that ends at `end`, and the last one in the minutes before it."""
+def _every_scrape(
+    client: Client, selection: Selection, end: int, step: int, drives: pl.DataFrame, hosts: dict[str, str]
+) -> Iterator[tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]]:
+    """Every count of some drives in the step that ends at `end`, and the last one in the minutes before it; and who they were."""
     window = LOOKBACK_SECONDS + step
-    frames = [pl.DataFrame(schema=READING)]
     targets = drives["target"].unique().sort().to_list()
     for at in range(0, len(targets), HOSTS_AT_ONCE):
         these = "|".join(re.escape(target) for target in targets[at : at + HOSTS_AT_ONCE])
@@ -405,7 +410,4 @@ def _every_scrape(client: Client, selection: Selection, end: int, step: int, dri
         points = _points(selection.of_today(series), hosts, selection.labels)
         infos, members = _described(points.filter(TELLS), points.filter(metric=MEMBER))
         counters = points.filter(pl.col("metric").is_in(list(COUNTERS))).join(drives, on=list(_PLACE), how="semi")
-        readings = _pivoted(counters).with_columns(_at())
-        readings = with_identity(readings, *(until_reset(said, readings) for said in (infos, members)))
-        frames.append(_since(readings.select(*READING), end - step))
-    return pl.concat(frames)
+        yield _since(_pivoted(counters).with_columns(_at(), _at().alias("scraped_at")), end - step), infos, members

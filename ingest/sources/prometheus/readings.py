@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from itertools import combinations
 
 import polars as pl
@@ -119,10 +120,10 @@ def named_hosts(instances: Iterable[str], seen: Mapping[str, tuple[float, float]
     return names
 
 
-def roll_up(readings: pl.DataFrame, sample_seconds: int | None = None) -> Rolled:
+def roll_up(readings: pl.DataFrame, sample_seconds: int | None = None, begins: datetime | None = None) -> Rolled:
     """Good readings (READING, CARRIED, `file_no`, `row_no`), one per drive, path and instant -> drive-hours and who the drives are.
 
-    sample_seconds: of what drive-hours were made, samples of that length as well.
+    sample_seconds: of what drive-hours were made, samples of that length as well. begins: from when on they were asked for, if they were.
 
     A counter that falls was reset (a boot, a drive replaced): the increment is left out, and its time not covered. One of time
     that falls while its I/Os go on has run over its 32 bits. Where several paths watch a drive, each time counts once, by the one that
@@ -150,7 +151,14 @@ def roll_up(readings: pl.DataFrame, sample_seconds: int | None = None) -> Rolled
     # of a drive that was seen once before another was there is no more to say
     shown = periods.filter(~is_path("device") & (pl.col("valid_to").is_null() | (pl.col("valid_to") > pl.col("valid_from"))))
     return Rolled(
-        _records(hours, HOUR_US), _drives(shown), pl.concat([_aliases(shown), _cuts(spans, shown)]), counts, unused, last, samples, notes
+        _records(hours, HOUR_US),
+        _drives(shown),
+        pl.concat([_aliases(shown), _cuts(spans, shown, _came(readings, begins))]),
+        counts,
+        unused,
+        last,
+        samples,
+        notes,
     )
 
 
@@ -541,20 +549,34 @@ def _aliases(periods: pl.DataFrame) -> pl.DataFrame:
     return pl.concat(frames)
 
 
-def _cuts(spans: pl.DataFrame, periods: pl.DataFrame) -> pl.DataFrame:
-    """Where a device's counters began again, and both ends of a gap: from there on it has to be seen again who bears its name.
+def _came(readings: pl.DataFrame, begins: datetime | None) -> pl.DataFrame:
+    """The first reading of each device that came after its host's others, or long after readings were asked for (`begins`)."""
+    since = pl.lit(begins, pl.Datetime("us")) if begins else pl.col("at").min().over("host")
+    first = readings.with_columns(since.alias("since")).sort("at", "path").unique(["host", "device"], keep="first", maintain_order=True)
+    return first.filter(~pl.col("is_carried") & (pl.col("at") > pl.col("since") + timedelta(microseconds=LOOKBACK_US)))
 
-    Where a serial is seen just there, that says it.
+
+def _cuts(spans: pl.DataFrame, periods: pl.DataFrame, came: pl.DataFrame) -> pl.DataFrame:
+    """Where a device came or its counters began again, and both ends of a gap: from there on it has to be seen again who bears its name.
+
+    Where a serial is seen just there, that says it. Where the drive that was there is not seen any more, a cut just after its last reading
+    says so as well, and cuts have an end.
     """
     seen = periods.filter(pl.col("serial").is_not_null()).select("host", "device", pl.col("valid_from").alias("at"))
-    cuts = spans.filter(~is_path("device") & (pl.col("is_reset") | pl.col("is_long"))).join(seen, on=["host", "device", "at"], how="anti")
-    begins = cuts.filter(~pl.col("is_reset")).with_columns(pl.col("begins_us").cast(pl.Datetime("us")).alias("at"), -pl.col("row_no"))
+    columns = ["host", "device", "at", "begins_us", "is_reset", "is_another", "serial", "file_no", "row_no"]
+    came = came.with_columns(pl.lit(None, pl.Int64()).alias("begins_us"), is_reset=pl.lit(True), is_another=pl.lit(True))
+    cuts = pl.concat([spans.filter(pl.col("is_reset") | pl.col("is_long")).select(columns), came.select(columns)])
+    cuts = cuts.filter(~is_path("device")).join(seen, on=["host", "device", "at"], how="anti")
+    cuts = cuts.with_columns((pl.col("serial").is_null() | pl.col("is_another")).alias("is_end"))
+    begins = cuts.filter((~pl.col("is_reset") | pl.col("is_end")) & pl.col("begins_us").is_not_null())
+    begun = (pl.col("begins_us") + pl.col("is_end").cast(pl.Int64())).cast(pl.Datetime("us"))
+    begins = begins.with_columns(begun.alias("at"), -pl.col("row_no"))
     alias = pl.concat_str("host", pl.lit("/"), "device")
     found = pl.concat([cuts, begins]).select(
         alias.alias("alias"),
         pl.lit(None, pl.String()).alias("drive_id"),
         pl.col("at").alias("valid_from"),
-        pl.lit(None, pl.Datetime("us")).alias("valid_to"),
+        pl.when("is_end").then("at").alias("valid_to"),
         alias.alias("seen_as"),
         pl.lit(False).alias("is_together"),
         "file_no",

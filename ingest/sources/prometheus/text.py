@@ -492,7 +492,7 @@ def until_reset(said: pl.DataFrame, readings: pl.DataFrame) -> pl.DataFrame:
 
 def with_identity(readings: pl.DataFrame, infos: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
     """Readings with the last identity and membership of the drive at or before their time (IDENTITY): by the exporter of the counters,
-    else by another of the host.
+    else by another of the host that does not count it: one that does may be of another machine.
     """
     readings = readings.sort("at", maintain_order=True)
     for said in (infos, members):
@@ -501,7 +501,7 @@ def with_identity(readings: pl.DataFrame, infos: pl.DataFrame, members: pl.DataF
         parts = []
         for how, by in (("semi", PLACE[:-1]), ("anti", PLACE[:2])):
             some = readings.join(own, on=PLACE[:-1], how=how, maintain_order="left")  # type: ignore[arg-type]
-            known = said if how == "semi" else said.drop("path")
+            known = said if how == "semi" else said.join(readings, on=PLACE[:-1], how="anti", maintain_order="left").drop("path")
             parts.append(some.join_asof(known, on="at", by=by, strategy="backward", check_sortedness=False))
         readings = pl.concat(parts).sort("at", maintain_order=True)
     return readings.with_columns(

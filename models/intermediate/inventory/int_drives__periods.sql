@@ -1,5 +1,4 @@
 {%- set powered_age_sources = ['backblaze', 'smartctl'] %}{#- count the day of deployment back from power-on hours: the earliest day ever reported for a drive counts -#}
-{%- set watching_sources = ['prometheus', 'ceph'] %}{#- say what a device is when it changes, and again where a delivery begins, which is no news -#}
 {%- set snapshot_sources = ['mdadm', 'zfs'] %}{#- list a RAID group whole: who is missing from the next look has left it -#}
 -- Inventory periods of every drive, merged over all sources. Grain: drive_id, valid_from.
 -- Drives of another kind than most of a RAID group's data drives are in a group of their own, named after both (docs/decisions/0017-peers-of-one-kind.md).
@@ -74,7 +73,7 @@ borne_records as (
     select
         live_records.*,
         coalesce(bearers.drive_id, live_records.drive_id) as bearer,
-        case when bearers.is_seen and live_records.source in ('{{ watching_sources | join("', '") }}') then bearers.from_utc else live_records.valid_from end as news_utc,
+        case when bearers.is_seen and {{ is_watching('live_records.source') }} then bearers.from_utc else live_records.valid_from end as news_utc,
         greatest(live_records.from_hour_utc, bearers.from_hour_utc) as borne_from_hour_utc,
         -- whether a drive that has the name since that look is in the RAID group says the next one
         least(
@@ -84,7 +83,7 @@ borne_records as (
         -- a look describes the drive that it found, not the next one under its name. A source that watches a device and never names its drive describes each
         live_records.valid_from is null
         or not coalesce(bearers.is_seen, false)
-        or (live_records.source in ('{{ watching_sources | join("', '") }}') and namers.alias is null)
+        or ({{ is_watching('live_records.source') }} and namers.alias is null)
         or bearers.from_utc = min(case when bearers.is_seen then bearers.from_utc end) over (
             partition by live_records.source, live_records.drive_id, live_records.host, live_records.valid_from
         ) as is_described,

@@ -1,4 +1,3 @@
-{%- set watching_sources = ['prometheus', 'ceph'] %}{#- say a name's drive when it changes, not at each look: what they said last they still see -#}
 -- Which drive bore a name from when to when, instant by instant; drive_id is null where it may have passed from one drive to another.
 -- Grain: alias, from_utc. Where nobody has looked its drive is unknown, and there is no row: before it was first seen, from a cut on, where the
 -- device's counters began again, until it is seen again, and between two cuts.
@@ -21,17 +20,17 @@ looks as (
     select
         *,
         case
-            when source not in ('{{ watching_sources | join("', '") }}')
+            when not {{ is_watching('source') }}
                 then count(case when source is null then 1 end) over (partition by alias order by seen_at)
         end as cut_no
     from (
-        select alias, source, seen_at, max_by(drive_id, (collected_at is not null, collected_at, drive_id)) as drive_id
+        select alias, source, seen_at, bool_or(is_end) as is_end, max_by(drive_id, (collected_at is not null, collected_at, drive_id)) as drive_id
         from (
-            select alias, source, drive_id, collected_at, valid_from as seen_at from claims where source <> 'mapping'
+            select alias, source, drive_id, collected_at, valid_from as seen_at, false as is_end from claims where source <> 'mapping'
             union all
-            select alias, source, drive_id, collected_at, valid_until as seen_at from claims where source <> 'mapping' and valid_from is not null
+            select alias, source, drive_id, collected_at, valid_until as seen_at, false as is_end from claims where source <> 'mapping' and valid_from is not null
             union all
-            select alias, cast(null as string) as source, drive_id, collected_at, valid_from as seen_at
+            select alias, cast(null as string) as source, drive_id, collected_at, valid_from as seen_at, valid_to is not null as is_end
             from {{ ref('stg_raw__drive_aliases') }}
             where drive_id is null
         ) as seen
@@ -84,14 +83,9 @@ passed_runs as (
         coalesce(min(cuts.seen_at), narrowed_runs.last_at + interval 1 microsecond) as until_at,
         coalesce(max(cuts.seen_at), narrowed_runs.next_at) as next_from_at,
         min(cuts.seen_at) is null as is_uncut,
-        -- a watching source still sees the drive, unless it reported an end
-        case when narrowed_runs.source not in ('{{ watching_sources | join("', '") }}') or max(ended.valid_until) is not null then min(cuts.seen_at) end as end_at
+        -- a watching source still sees the drive, unless the cut has an end
+        min(case when cuts.is_end or not {{ is_watching('narrowed_runs.source') }} then cuts.seen_at end) as end_at
     from narrowed_runs
-    left join (select distinct alias, source, drive_id, valid_until from claims where source <> 'ceph') as ended
-        on narrowed_runs.alias = ended.alias
-        and narrowed_runs.source = ended.source
-        and narrowed_runs.drive_id = ended.drive_id
-        and narrowed_runs.last_at = ended.valid_until
     left join looks as cuts
         on cuts.source is null
         and narrowed_runs.alias = cuts.alias

@@ -1,6 +1,5 @@
 {{ config(meta={'made': 'with_inventory'}) }}
 -- Last values in which two sources differ on a drive, and the value that the marts show. Grain: drive_id, attribute.
-{%- set watching_sources = ['prometheus', 'ceph'] %}{#- say a name's drive when it changes, and again at the ends of deliveries, which is no news -#}
 {%- set attributes = [
     'raid_group_id', 'role', 'slot', 'kind', 'model', 'firmware', 'capacity_bytes', 'rpm', 'interface', 'enclosure', 'deployed_on'
 ] %}
@@ -42,7 +41,7 @@ names as (
         and claims.alias not like 'wwn:%'
         and claims.valid_from >= bearers.from_utc
         and claims.valid_from < bearers.to_utc
-    where claims.source not in ('{{ watching_sources | join("', '") }}') or claims.drive_id is distinct from claims.last_drive_id
+    where not {{ is_watching('claims.source') }} or claims.drive_id is distinct from claims.last_drive_id
 ),
 
 -- one source alone contradicts nobody

@@ -1,0 +1,3 @@
+{#- Whether a source watches devices: it says what each is when that changes, and again where a delivery begins, which is no news. It still sees what it
+    said last. -#}
+{% macro is_watching(source) %}{{ source }} in ('prometheus', 'ceph'){% endmacro %}
