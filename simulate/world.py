@@ -115,8 +115,8 @@ class Array:
 @dataclass
 class Host:
     """`labels`: of its series, from an instant on. `gaps`: when nobody read it. `set_at`, `set_by`: its clock was set, by seconds.
-    `untold_at`: from when on its exporter, restarted without udev's database, does not tell what drives are that come (all, where
-    `is_all_untold`): its node_disk_info has no serial, or is missing (`has_no_info`).
+    `untold_at`: from when on its tools, without udev's database, do not tell what drives are that come (all, where `is_all_untold`): they
+    give no serial, or nothing at all (`has_no_info`).
     """
 
     number: int
@@ -139,7 +139,7 @@ class Host:
         return [labels for since, labels in self.labels if since <= at][-1]
 
     def is_told(self, bearing: Bearing, at: int) -> bool:
-        """Whether its exporter tells what that drive is."""
+        """Whether its tools tell what that drive is."""
         return (at if self.is_all_untold else bearing.begin) < self.untold_at
 
 
@@ -465,6 +465,11 @@ class Look:
     said_at: int
     bearings: tuple[Bearing, ...]
 
+    def told(self, bearing: Bearing) -> tuple[str | None, str | None]:
+        """Serial and world wide name, as far as they are told."""
+        serial, wwn = bearing.drive.told if self.host.is_told(bearing, self.at) else ("", "")
+        return serial or None, wwn or None
+
 
 EVERY = {"prometheus": 120, "api": 120, "diskstats": 300, "sadf": 600, "iostat": 300, "zfs": 300, "ceph": 300}
 
@@ -599,7 +604,7 @@ def lsblk(world: World, begin: int, end: int) -> Files:
     files = {}
     for look in _looked(world, begin, end):
         devices = [
-            {"name": each.device, "type": "disk", "serial": each.drive.told[0] or None, "wwn": each.drive.told[1] or None,
+            {"name": each.device, "type": "disk", **dict(zip(("serial", "wwn"), look.told(each), strict=True)),
              "model": each.drive.model, "rev": "0001", "vendor": "ATA     ", "size": each.drive.capacity,
              "rota": each.drive.is_rotating, "tran": "sata"}
             for each in look.bearings
@@ -613,7 +618,10 @@ def smartctl(world: World, begin: int, end: int) -> Files:
     files = {}
     for look in _looked(world, begin, end):
         for each in look.bearings:
-            drive, wwn = each.drive, each.drive.told[1][2:]
+            if not look.host.is_told(each, look.at) and look.host.has_no_info:
+                continue
+            drive, (serial, wide) = each.drive, look.told(each)
+            wwn = (wide or "")[2:]
             raw = {9: 1000 + drive.number * 100, 194: 20 + drive.number, 198: drive.number}
             names = {9: "Power_On_Hours", 194: "Temperature_Celsius", 198: "Offline_Uncorrectable"}
             document = {
@@ -628,8 +636,8 @@ def smartctl(world: World, begin: int, end: int) -> Files:
                     for key, value in raw.items()
                 ]},
             }  # fmt: skip
-            if drive.told[0]:
-                document["serial_number"] = drive.told[0]
+            if serial:
+                document["serial_number"] = serial
             if wwn:
                 document["wwn"] = {"naa": int(wwn[0], 16), "oui": int(wwn[1:7], 16), "id": int(wwn[7:], 16)}
             files[f"{look.host.name}/smartctl-{each.device}-{look.at}.json"] = json.dumps(document)
@@ -826,6 +834,10 @@ def ceph(world: World, begin: int, end: int) -> Files:
             ms = reading.bearing.drive.ms
             stats = {"commit_latency_ms": ms, "apply_latency_ms": ms, "commit_latency_ns": ms * 10**6, "apply_latency_ns": ms * 10**6}
             perf.setdefault(reading.at, []).append({"id": numbers[each.host.number, each.device], "perf_stats": stats})
+
+    def told(bearing: Bearing, at: int) -> str:
+        return bearing.drive.told[0] if world.hosts[bearing.host].is_told(bearing, at) else ""
+
     lines += [(at, json.dumps({"osdstats": {"osd_perf_infos": infos}})) for at, infos in perf.items()]
     for at in sorted({look.at for look in _looked(world, begin, end)}):
         here = [each for host in world.hosts if world.is_up(host, at) for each in world.live(host.number, at) if each.path[0] == 0]
@@ -833,7 +845,7 @@ def ceph(world: World, begin: int, end: int) -> Files:
             {"id": numbers[each.host, each.device], "hostname": world.hosts[each.host].name, "devices": each.device,
              "bluestore_bdev_devices": each.device, "bluestore_bdev_type": "hdd", "bluestore_bdev_rotational": "1",
              "bluestore_bdev_size": str(each.drive.capacity), "default_device_class": "hdd", "osd_objectstore": "bluestore",
-             "device_ids": f"{each.device}=ATA_{each.drive.model.replace(' ', '_')}_{each.drive.told[0]}" if each.drive.told[0] else "",
+             "device_ids": f"{each.device}=ATA_{each.drive.model.replace(' ', '_')}_{serial}" if (serial := told(each, at)) else "",
              "ceph_version_short": "18.2.4"}
             for each in here
         ]  # fmt: skip

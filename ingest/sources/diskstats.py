@@ -87,13 +87,14 @@ def land(files: list[SourceFile], landing: Landing) -> None:
             f"{count} lines of {host} have other counts than another file has for the same device and time, such as {device}; "
             f"the first file is used. {TWO_MACHINES} Name their folders apart"
         )
-    gained = gained_in(snapshots.filter(~same), _absences(snapshots))
+    absences = _absences(snapshots)
+    gained = gained_in(snapshots.filter(~same), absences)
     if (far := gained.filter("is_far")).height:
         landing.by_no[far["file_no"][-1]].notes += seldom_notes(gained, pl.col("is_far"), MAX_GAP_SECONDS * 1_000_000)
     gained, again = with_paths(gained)
     take_back(again, landing.by_no, "rows_duplicate")
     spans = in_spans(gained, HOUR_SECONDS)
-    if (cuts := cuts_of(spans)).height:
+    if (cuts := pl.concat([cuts_of(spans), _came(snapshots, absences)])).height:
         landing.accept("drive_aliases", cuts, None)
     intervals = spans.filter(~pl.col("is_lost"))
     hours, counts = roll_up(intervals)
@@ -288,6 +289,16 @@ def _absences(snapshots: pl.DataFrame) -> pl.DataFrame:
     whole = snapshots.filter("is_whole").select("host", "file_no", "at").unique()
     listed = snapshots.select("host", "device", "file_no").unique().join(whole, on=["host", "file_no"]).select("host", "device", "at")
     return listed.join(snapshots, on=["host", "device", "at"], how="anti").sort("at")
+
+
+def _came(snapshots: pl.DataFrame, absences: pl.DataFrame) -> pl.DataFrame:
+    """Cuts where a device came after a look that did not list it: what earlier files said of its name may be of another drive."""
+    place = ["host", "device"]
+    first = snapshots.filter(~is_path("device")).unique(place, keep="first", maintain_order=True).sort("at", maintain_order=True)
+    absent = absences.with_columns(pl.col("at").alias("absent_at"))
+    came = first.join_asof(absent, on="at", by=place, allow_exact_matches=False, check_sortedness=False).drop_nulls("absent_at")
+    at, absent_at = ((pl.col(name) * 1e6).round().cast(pl.Int64) for name in ("at", "absent_at"))
+    return cut_records(came.with_columns(before_end(at, at - absent_at).cast(pl.Datetime("us")).alias("at")))
 
 
 def with_paths(intervals: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:

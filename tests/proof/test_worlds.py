@@ -150,6 +150,8 @@ def stretches(world: World) -> Iterator[tuple[list[Step], list[tuple[int, int]]]
     names: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
     for look in looks(world):
         for bearing in look.bearings:
+            if not look.host.is_told(bearing, look.at):
+                continue
             names[look.host.number, bearing.device].append((look.at, bearing.drive.number))
     for source in readers(world):
         for device in steps(world, source):
@@ -163,7 +165,9 @@ def stretches(world: World) -> Iterator[tuple[list[Step], list[tuple[int, int]]]
                     early, late = (gaps[0] * 600, gaps[1] * 600) if source == "zfs" else (gaps[0] * min(300, length / 4), 0)
                     if source == "sadf" and last < len(device) and device[last].end in [up for _, up in device[last].host.boots]:
                         late = device[last].end  # it says when the host came up, so a look before that is of the time before
-                    begin = -(2**40) if first < 0 else max(device[first].begin, device[first].end - early)
+                    # another series of a scraped device was there before it was untold
+                    since = -(2**40) if stretch[0].is_told or source not in ("prometheus", "api") else stretch[0].begin
+                    begin = since if first < 0 else max(device[first].begin, device[first].end - early)
                     end = 2**40 if last == len(device) else min(device[last].end, stretch[-1].end + late)
                     seen = names[stretch[0].host.number, stretch[0].device]
                     # who watches says what changes: until when a drive was there that it did not see replaced, others' looks say
@@ -263,7 +267,7 @@ def _count(reading: Reading) -> int:
 
 
 def is_untold(world: World, drive: Drive) -> bool:
-    """Whether an exporter did not say where the drive was."""
+    """Whether a host did not tell where the drive was."""
     return any(not world.hosts[each.host].is_told(each, world.end) for each in world.bearings if each.drive.number == drive.number)
 
 

@@ -149,17 +149,10 @@ def roll_up(readings: pl.DataFrame, sample_seconds: int | None = None, begins: d
         samples = _samples(spans, sample_seconds * 1_000_000)
     last = _last(readings, periods).select(columns)
     # of a drive that was seen once before another was there is no more to say
-    shown = periods.filter(~is_path("device") & (pl.col("valid_to").is_null() | (pl.col("valid_to") > pl.col("valid_from"))))
-    return Rolled(
-        _records(hours, HOUR_US),
-        _drives(shown),
-        pl.concat([_aliases(shown), _cuts(spans, shown, _came(readings, begins))]),
-        counts,
-        unused,
-        last,
-        samples,
-        notes,
-    )
+    is_shown = ~is_path("device") & (pl.col("valid_to").is_null() | (pl.col("valid_to") > pl.col("valid_from")))
+    periods = periods.with_columns(is_shown.alias("is_shown"))
+    shown, cuts = periods.filter("is_shown"), _cuts(spans, _came(readings, begins), readings, periods)
+    return Rolled(_records(hours, HOUR_US), _drives(shown), pl.concat([_aliases(shown), cuts]), counts, unused, last, samples, notes)
 
 
 def _steps(readings: pl.DataFrame) -> pl.DataFrame:
@@ -556,23 +549,29 @@ def _came(readings: pl.DataFrame, begins: datetime | None) -> pl.DataFrame:
     return first.filter(~pl.col("is_carried") & (pl.col("at") > pl.col("since") + timedelta(microseconds=LOOKBACK_US)))
 
 
-def _cuts(spans: pl.DataFrame, periods: pl.DataFrame, came: pl.DataFrame) -> pl.DataFrame:
+def _cuts(spans: pl.DataFrame, came: pl.DataFrame, readings: pl.DataFrame, periods: pl.DataFrame) -> pl.DataFrame:
     """Where a device came or its counters began again, and both ends of a gap: from there on it has to be seen again who bears its name.
 
-    Where a serial is seen just there, that says it. Where the drive that was there is not seen any more, a cut just after its last reading
-    says so as well, and cuts have an end.
+    Where a serial is seen just there, that says it. Where none is, or one that is not shown, the drive that was there is not seen any more:
+    a cut just after its last reading says so as well, and cuts have an end.
     """
-    seen = periods.filter(pl.col("serial").is_not_null()).select("host", "device", pl.col("valid_from").alias("at"))
-    columns = ["host", "device", "at", "begins_us", "is_reset", "is_another", "serial", "file_no", "row_no"]
-    came = came.with_columns(pl.lit(None, pl.Int64()).alias("begins_us"), is_reset=pl.lit(True), is_another=pl.lit(True))
+    place = ["host", "device", "at"]
+    begun = periods.select(*place[:2], pl.col("valid_from").alias("at"), "is_shown", (pl.col("serial").is_not_null()).alias("is_said"))
+    named = readings.filter(pl.col("serial").is_not_null()).select(*place, pl.lit(True).alias("is_named")).sort("at")
+    columns = [*place, "begins_us", "is_reset", "file_no", "row_no"]
+    came = came.with_columns(pl.lit(None, pl.Int64()).alias("begins_us"), is_reset=pl.lit(True))
     cuts = pl.concat([spans.filter(pl.col("is_reset") | pl.col("is_long")).select(columns), came.select(columns)])
-    cuts = cuts.filter(~is_path("device")).join(seen, on=["host", "device", "at"], how="anti")
-    cuts = cuts.with_columns((pl.col("serial").is_null() | pl.col("is_another")).alias("is_end"))
+    cuts = cuts.filter(~is_path("device")).join(begun.filter("is_shown", "is_said"), on=place, how="anti")
+    cuts = cuts.join(begun.unique(place), on=place, how="left").sort("at", maintain_order=True)
+    # of several that watch one may not know the drive
+    near = timedelta(microseconds=LOOKBACK_US)
+    cuts = cuts.join_asof(named, on="at", by=place[:2], strategy="forward", tolerance=near, check_sortedness=False)
+    cuts = cuts.with_columns((pl.col("is_named").is_null() | ~pl.col("is_shown").fill_null(True)).alias("is_end"))
     begins = cuts.filter((~pl.col("is_reset") | pl.col("is_end")) & pl.col("begins_us").is_not_null())
-    begun = (pl.col("begins_us") + pl.col("is_end").cast(pl.Int64())).cast(pl.Datetime("us"))
-    begins = begins.with_columns(begun.alias("at"), -pl.col("row_no"))
+    begun_at = (pl.col("begins_us") + pl.col("is_end").cast(pl.Int64())).cast(pl.Datetime("us")).alias("at")
+    found = pl.concat([cuts, begins.with_columns(begun_at, -pl.col("row_no"))])
     alias = pl.concat_str("host", pl.lit("/"), "device")
-    found = pl.concat([cuts, begins]).select(
+    found = found.select(
         alias.alias("alias"),
         pl.lit(None, pl.String()).alias("drive_id"),
         pl.col("at").alias("valid_from"),
