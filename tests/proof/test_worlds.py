@@ -686,6 +686,8 @@ ONCE_BROKEN = [
     Plan(seed=378596, hosts=1, drives=5, hours=4, happenings=("untold", "swap"), sources="api"),  # it came while nobody read
     Plan(seed=424996, hosts=1, drives=5, hours=5, happenings=("untold", "cross"), sources="api", overlap=True, deliveries=3),
     Plan(seed=42066, hosts=1, drives=3, hours=4, happenings=("cross", "swap", "untold", "boot"), sources="api", deliveries=3),  # told once
+    Plan(697416, 1, 6, 3, ("cross", "untold", "replace"), "diskstats smartctl"),
+    Plan(46497, 1, 8, 4, ("reseat", "clock", "pod", "gap"), "api", overlap=True, deliveries=3),  # another pod, after a gap
 ]
 
 
