@@ -292,7 +292,7 @@ def _absences(snapshots: pl.DataFrame) -> pl.DataFrame:
 
 
 def _came(snapshots: pl.DataFrame, absences: pl.DataFrame) -> pl.DataFrame:
-    """Cuts where a device came after a look that did not list it: what earlier files said of its name may be of another drive."""
+    """Cuts where a device came after a look that did not list it: it may be another drive than earlier files describe."""
     place = ["host", "device"]
     first = snapshots.filter(~is_path("device")).unique(place, keep="first", maintain_order=True).sort("at", maintain_order=True)
     absent = absences.with_columns(pl.col("at").alias("absent_at"))

@@ -827,7 +827,7 @@ REMADE = [(minute, {"sda": minute, "sdb": 100 + minute}) for minute in range(41)
         (EVERY_MINUTE[:30] + REMADE[10:], [(None, 9, 29), (10, None, 30)], [(SDA, 9), (SDA, 10)]),
         ([*EVERY_MINUTE[:30], (10, {"sdb": 110}), *EVERY_MINUTE[31:]], [(None, 9, 29), (11, None, 29)], [(SDA, 9), (SDA, 11)]),
         # it is first listed at 10:20; another one goes
-        ([*((n, {"sdb": 90 + n}) for n in range(-20, 0)), *((n, {"sda": 100 + n}) for n in range(41))], [(0, None, 40)], [("web1/sda", -0.25)]),
+        ([*((n, {"sdb": 90 + n}) for n in range(-20, 0)), *((n, {"sda": 100 + n}) for n in range(41))], [(0, None, 40)], [(SDA, -0.25)]),
         # one look is missing, then two
         (EVERY_MINUTE[:30] + EVERY_MINUTE[31:], [(None, None, 60)], []),
         (EVERY_MINUTE[:30] + EVERY_MINUTE[32:], [(None, 9, 29), (9, 12, 3), (12, None, 28)], BOTH_CUT),
