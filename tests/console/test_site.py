@@ -39,14 +39,14 @@ def led(page: Path) -> set[tuple[str, str]]:
 
 
 def test_every_page_is_reached_and_no_link_is_dead(site: Path):
-    seen, waiting = set[str](), ["index.html"]
+    seen, waiting = set[str](), {"index.html"}
     while waiting:
         name = waiting.pop()
         seen.add(name)
         for to, fragment in led(site / name) if name.endswith(".html") else ():
             assert (site / to).is_file(), f"{name} leads to {to}"
             assert not fragment or f'id="{fragment}"' in (site / to).read_text(encoding="utf-8"), f"{name} leads to {to}#{fragment}"
-            waiting += [to] if to not in seen else []
+            waiting |= {to} - seen
     assert seen == {str(file.relative_to(site)) for file in site.rglob("*") if file.is_file()}
     assert sum(file.stat().st_size for file in site.rglob("*")) < 40_000_000
 
