@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
@@ -222,6 +223,7 @@ def is_numbered(world: World, step: Step, seen: list[tuple[int, int]]) -> bool:
     return bool(looked) or step.source != "ceph"
 
 
+@lru_cache(maxsize=64)
 def hidden(world: World) -> set[int]:
     """Drives that changed a device between two cuts, where the looks there do not show it: no source can know."""
     found: set[int] = set()
@@ -531,9 +533,11 @@ def _named(said: Verdicts, warehouse: Warehouse) -> None:
                 number = row["raw_value"]
             if number is not None and number not in {drive.number for drive in own}:
                 said.say(world, 4, f"{table}: {name} has {number} of {world.drives[number].serial}")
-            # Ceph groups peers by class, ZFS by vdev. A name that two hosts share, or of untold drives, does not say whose array it is
+            # Ceph groups peers by class, ZFS by vdev. A name that two hosts share, or of untold drives, does not say whose array it is; nor
+            # does that of a drive whose place nobody knows
             several = bearers(world, name)
             is_one_host = len({each.host for each in several}) < 2 and not any(is_untold(world, each.drive) for each in several)
+            is_one_host &= not hidden(world) & {drive.number for drive in own}
             if is_one_host and table == "fct_drive_hours" and not {"ceph", "zfs"} & {*world.plan.sources.split()}:
                 for uuid in {
                     array.uuid for host in world.hosts for array in host.arrays if {drive.number for drive in own} & {*array.drives}
