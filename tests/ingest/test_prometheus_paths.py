@@ -179,8 +179,7 @@ def test_both_ends_of_a_gap_are_cuts_and_nothing_is_lost(warehouse: Warehouse) -
     land(warehouse, *(scrape(n, 10 * n) for n in (*range(0, 21, 2), *range(40, 61, 2))))
     spans = [(None, minute(20), 200), (minute(20), minute(40), 200), (minute(40), None, 200)]
     assert [row[1:4] for row in warehouse.rows("drive_hours", SPANS)] == spans
-    cuts = [(None, minute(20) + timedelta(microseconds=1)), (None, minute(40))]
-    assert sorted(warehouse.rows("drive_aliases", "drive_id valid_from")) == cuts
+    assert sorted(warehouse.rows("drive_aliases", "drive_id valid_from")) == [(None, minute(20)), (None, minute(40))]
 
 
 def test_a_sample_with_a_cut_is_two(warehouse: Warehouse) -> None:

@@ -216,8 +216,31 @@ def test_a_drive_not_named_after_its_counters_began_again_is_unknown(
     claims = warehouse.rows("drive_aliases", "drive_id valid_from valid_to", alias="web1/sda")
     minutes = [(drive, *(None if at is None else (at - started).seconds // 60 for at in times)) for drive, *times in claims]
     old = [("OLD", 0, None if is_known else 25)]
-    cuts = [(None, 30, None)] if is_known else [(None, 25, 25), (None, 30, 30)]
+    cuts = [(None, 30, None), ("OLD", 30, None)] if is_known else [(None, 25, 25), (None, 30, 30)]
     assert sorted(minutes, key=str) == sorted([*old, *[("NEW", 45, None)] * (later == NEW), *cuts], key=str)
+
+
+@pytest.mark.parametrize(("boot", "later"), [(True, [("OLD", 45), (None, 21), (None, 31)]), (False, [])])
+def test_a_drive_keeps_its_name_beside_an_exporter_without_serials(
+    boot: bool, later: list[tuple[str | None, int]], warehouse: Warehouse
+) -> None:
+    """Pod a tells, b never does. At 25 there is a boot, and a comes back long after b; or b alone has a gap of ten minutes."""
+    texts = []
+    for minute in range(61):
+        pod = {0: "a", 1: "b"}.get(minute % 5, "")
+        is_silent = 25 < minute < (45 if pod == "a" else 31) if boot else pod == "b" and 21 < minute < 31
+        if pod and not is_silent:
+            at, labels = f" {T + 60 * minute}", f',instance="web1:9100",pod="{pod}"'
+            counted = minute - 29 if boot and minute > 25 else 1000 + minute
+            texts.append(
+                lines(at, labels=labels, reads=counted, writes=counted) + OLD.replace("}", f',pod="{pod}"}} 1{at}\n') * (pod == "a")
+            )
+    land(warehouse, "".join(texts))
+    found = warehouse.rows("drive_aliases", "drive_id valid_from valid_to", alias="web1/sda")
+    began = datetime.fromtimestamp(T, UTC).replace(tzinfo=None)
+    minutes = [(drive, (since - began).seconds // 60) for drive, since, _ in found]
+    assert sorted(minutes, key=str) == sorted([("OLD", 0), *later], key=str)
+    assert all((until is not None) == (drive is None) for drive, _, until in found)
 
 
 @pytest.mark.parametrize(("said", "cuts"), [("", [(60, 60)]), (EMPTY, [(60, 60)]), (NEW, []), ("begins with the others", [])])

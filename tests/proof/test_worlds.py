@@ -361,6 +361,9 @@ def _attribute(
         ][:1]
         if not known:
             # a device of which nobody tells whose it is goes on by its own name when its drive is changed
+            here = {each.drive.ms for each in bearers(world, name) if each.begin < end and each.end > begin}
+            if len(here) > 1 and len(latencies) == 1 and min(here) < min(latencies) < max(here):
+                return None
             if any(each.drive.number in unknown or is_untold(world, each.drive) for each in bearers(world, name)):
                 return None
             at_all = sorted({(each.drive.serial, each.drive.ms) for each in bearers(world, name)})
@@ -729,7 +732,7 @@ FAULTS = {
     ),
     "cuts are ignored": (NAMES, "    where drive_id is null", "    where false"),
     "instants are rounded to the hour": (NAMES, "valid_from as seen_at, valid_to", "date_trunc('hour', valid_from) as seen_at, valid_to"),
-    "a drive that is not seen any more keeps its name": (NAMES, "case when cuts.is_end or not", "case when not"),
+    "a drive that is not seen any more keeps its name": (NAMES, "or (cuts.is_end and narrowed_runs.source <> 'ceph')", ""),
     "a drive bears its name until another is seen": (NAMES, "narrowed_runs.last_at + interval 1 microsecond)", "narrowed_runs.next_at)"),
     "a drive bears its name since the last look at another": (
         NAMES,

@@ -13,7 +13,7 @@ import polars as pl
 from ingest.contract.findings import some_of
 from ingest.reading.devices import host_of
 from ingest.sources.prometheus.dialects import COLLECTOR, TODAY
-from ingest.sources.prometheus.readings import DRIVE, IDENTITY, NEEDED, RATED
+from ingest.sources.prometheus.readings import DRIVE, IDENTITY, NEEDED, RATED, until_reset
 
 ALIKE = 0.1
 """Counters of one drive that two watchers read differ by no more than this part of what it did meanwhile, or by less than these."""
@@ -169,7 +169,7 @@ def known_by_all(readings: pl.DataFrame) -> pl.DataFrame:
     own, others = readings.filter(~is_other), readings.filter(is_other)
     if not own.height or not others.height:
         return readings
-    said = own.select("host", "device", "at", *IDENTITY).sort("at")
+    said = until_reset(own.select(*DRIVE, "at", *IDENTITY), others).drop("path").sort("at")
     named = others.sort("at").join_asof(said, on="at", by=["host", "device"], strategy="backward", check_sortedness=False, suffix="_said")
     named = named.with_columns(pl.coalesce(name, f"{name}_said").alias(name) for name in IDENTITY)
     return pl.concat([own, named.select(readings.columns)])

@@ -27,7 +27,7 @@ from ingest.sources.prometheus.client import Client, PrometheusError, Series, To
 from ingest.sources.prometheus.dialects import DIALECTS, TODAY, Dialect, way_of
 from ingest.sources.prometheus.health import METRICS as HEALTH
 from ingest.sources.prometheus.health import Point
-from ingest.sources.prometheus.readings import COUNTERS, LOOKBACK_US, READING, named_hosts
+from ingest.sources.prometheus.readings import COUNTERS, LOOKBACK_US, READING, named_hosts, until_reset
 from ingest.sources.prometheus.text import (
     INFO,
     MEMBER,
@@ -38,7 +38,6 @@ from ingest.sources.prometheus.text import (
     located_by,
     memberships,
     path_of_counters,
-    until_reset,
     with_identity,
 )
 

@@ -120,6 +120,16 @@ def named_hosts(instances: Iterable[str], seen: Mapping[str, tuple[float, float]
     return names
 
 
+def until_reset(said: pl.DataFrame, readings: pl.DataFrame) -> pl.DataFrame:
+    """Who drives are, with a row of nothing just after the last reading before their counters began again: another drive may be there."""
+    place = list(DRIVE)
+    fell = pl.any_horizontal((pl.col(name) < pl.col(name).shift(1).over(place)).fill_null(False) for name in ("reads", "writes"))
+    since = (pl.col("at").shift(1).over(place) + timedelta(microseconds=1)).alias("at")
+    steps = readings.filter(~pl.col("path").str.contains(RATED)).sort("at").select("host", "device", since, fell.alias("is_reset"))
+    unsaid = said.select(place).unique().join(steps.filter("is_reset").select([*place[:2], "at"]).unique(), on=place[:2])
+    return pl.concat([unsaid, said], how="diagonal")
+
+
 def roll_up(readings: pl.DataFrame, sample_seconds: int | None = None, begins: datetime | None = None) -> Rolled:
     """Good readings (READING, CARRIED, `file_no`, `row_no`), one per drive, path and instant -> drive-hours and who the drives are.
 
@@ -552,28 +562,52 @@ def _came(readings: pl.DataFrame, begins: datetime | None) -> pl.DataFrame:
 def _cuts(spans: pl.DataFrame, came: pl.DataFrame, readings: pl.DataFrame, periods: pl.DataFrame) -> pl.DataFrame:
     """Where a device came or its counters began again, and both ends of a gap: from there on it has to be seen again who bears its name.
 
-    Where a serial is seen just there, that says it. Where none is, or one that is not shown, the drive that was there is not seen any more:
-    a cut just after its last reading says so as well, and cuts have an end.
+    Where a serial is seen just there, that says it; where it is named later, a record of then. Where nobody names the drive whose counters
+    began again, or that came, the one before is not seen any more: a cut just after its last reading says so as well, and both have an end.
     """
-    place = ["host", "device", "at"]
-    begun = periods.select(*place[:2], pl.col("valid_from").alias("at"), "is_shown", (pl.col("serial").is_not_null()).alias("is_said"))
-    named = readings.filter(pl.col("serial").is_not_null()).select(*place, pl.lit(True).alias("is_named")).sort("at")
-    columns = [*place, "begins_us", "is_reset", "file_no", "row_no"]
+    place, rows = ["host", "device"], ["file_no", "row_no"]
+    of_device = [pl.col(name).eq_missing(pl.col(name).shift(1)) for name in place]
+    begun = periods.sort(*place, "valid_from").select(
+        *place,
+        pl.col("valid_from").alias("at"),
+        "is_shown",
+        (pl.col("is_shown") & pl.col("serial").is_not_null()).alias("is_said"),
+        (pl.all_horizontal(of_device) & pl.col("serial").shift(1).is_null()).alias("is_after_untold"),
+    )
+    named = readings.filter(pl.col("serial").is_not_null()).sort("at").select(
+        *place, pl.col("at").alias("named_at"), "serial", *(pl.col(name).alias(f"{name}_named") for name in rows)
+    )  # fmt: skip
     came = came.with_columns(pl.lit(None, pl.Int64()).alias("begins_us"), is_reset=pl.lit(True))
+    columns = [*place, "at", "begins_us", "is_reset", *rows]
     cuts = pl.concat([spans.filter(pl.col("is_reset") | pl.col("is_long")).select(columns), came.select(columns)])
-    cuts = cuts.filter(~is_path("device")).join(begun.filter("is_shown", "is_said"), on=place, how="anti")
-    cuts = cuts.join(begun.unique(place), on=place, how="left").sort("at", maintain_order=True)
+    cuts = cuts.filter(~is_path("device")).join(begun.unique([*place, "at"]), on=[*place, "at"], how="left").sort("at")
+    cuts = cuts.filter(~pl.col("is_said").fill_null(False) | pl.col("is_after_untold"))
+    cuts = cuts.join_asof(named, left_on="at", right_on="named_at", by=place, strategy="forward", coalesce=False, check_sortedness=False)
     # of several that watch one may not know the drive
-    near = timedelta(microseconds=LOOKBACK_US)
-    cuts = cuts.join_asof(named, on="at", by=place[:2], strategy="forward", tolerance=near, check_sortedness=False)
-    cuts = cuts.with_columns((pl.col("is_named").is_null() | ~pl.col("is_shown").fill_null(True)).alias("is_end"))
+    is_near = (pl.col("named_at") - pl.col("at") <= timedelta(microseconds=LOOKBACK_US)).fill_null(False)
+    cuts = cuts.with_columns((pl.col("is_reset") & (~is_near | ~pl.col("is_shown").fill_null(True))).alias("is_end"))
     begins = cuts.filter((~pl.col("is_reset") | pl.col("is_end")) & pl.col("begins_us").is_not_null())
     begun_at = (pl.col("begins_us") + pl.col("is_end").cast(pl.Int64())).cast(pl.Datetime("us")).alias("at")
-    found = pl.concat([cuts, begins.with_columns(begun_at, -pl.col("row_no"))])
+    # a name has one record at an instant, which a cut is before
+    instant = timedelta(microseconds=1)
+    found = pl.concat([
+        cuts.with_columns(pl.when("is_said").then(pl.col("at") - instant).otherwise("at").alias("at")),
+        begins.with_columns(begun_at, -pl.col("row_no")),
+    ]).unique([*place, "at"], keep="first", maintain_order=True)  # fmt: skip
+    is_later = (pl.col("named_at") >= pl.col("at").shift(-1).over(place)).fill_null(False)
+    again = cuts.filter("is_reset", pl.col("serial").is_not_null(), ~is_later).join(
+        begun.filter("is_said"), left_on=[*place, "named_at"], right_on=[*place, "at"], how="anti"
+    )
+    is_same = pl.col("named_at") == pl.col("at")
+    again = again.with_columns(
+        (pl.col("named_at") + instant).alias("at"),
+        pl.when(is_same).then("file_no").otherwise("file_no_named").alias("file_no"),
+        pl.when(is_same).then(-pl.col("row_no")).otherwise("row_no_named").alias("row_no"),
+    )
     alias = pl.concat_str("host", pl.lit("/"), "device")
-    found = found.select(
+    return pl.concat([found.with_columns(serial=pl.lit(None, pl.String())), again.with_columns(is_end=False)]).select(
         alias.alias("alias"),
-        pl.lit(None, pl.String()).alias("drive_id"),
+        pl.col("serial").alias("drive_id"),
         pl.col("at").alias("valid_from"),
         pl.when("is_end").then("at").alias("valid_to"),
         alias.alias("seen_as"),
@@ -581,4 +615,3 @@ def _cuts(spans: pl.DataFrame, came: pl.DataFrame, readings: pl.DataFrame, perio
         "file_no",
         "row_no",
     )
-    return found.unique(["alias", "valid_from"], keep="first", maintain_order=True)

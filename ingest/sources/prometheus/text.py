@@ -42,7 +42,7 @@ from ingest.sources.prometheus.dialects import (
 )
 from ingest.sources.prometheus.health import METRICS as HEALTH
 from ingest.sources.prometheus.health import Point
-from ingest.sources.prometheus.readings import COUNTERS, IDENTITY, NEEDED, RATED, READING, named_hosts
+from ingest.sources.prometheus.readings import COUNTERS, IDENTITY, NEEDED, READING, named_hosts, until_reset
 
 EXPECTED = "Prometheus' text format, OpenMetrics, or the output of `promtool tsdb dump`"
 INFO, MEMBER = "node_disk_info", "drivetail_md_member"
@@ -478,16 +478,6 @@ TELLS = (pl.col("metric") == INFO) | (
     (pl.col("metric") == TODAY.reads) & pl.col("labels").str.contains(f'"{COLLECTOR}": .*"(serial|wwn|{ENCLOSURE})": ')
 )
 """Series that say who a drive is: where another collector's counters do, their own."""
-
-
-def until_reset(said: pl.DataFrame, readings: pl.DataFrame) -> pl.DataFrame:
-    """Who drives are, with a row of nothing just after the last reading before their counters began again: another drive may be there."""
-    place = PLACE[:-1]
-    fell = pl.any_horizontal((pl.col(name) < pl.col(name).shift(1).over(place)).fill_null(False) for name in ("reads", "writes"))
-    since = (pl.col("at").shift(1).over(place) + timedelta(microseconds=1)).alias("at")
-    steps = readings.filter(~pl.col("path").str.contains(RATED)).sort("at").select("host", "device", since, fell.alias("is_reset"))
-    unsaid = said.select(place).unique().join(steps.filter("is_reset").select([*PLACE[:2], "at"]).unique(), on=PLACE[:2])
-    return pl.concat([unsaid, said], how="diagonal")
 
 
 def with_identity(readings: pl.DataFrame, infos: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:

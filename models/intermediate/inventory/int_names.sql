@@ -19,9 +19,10 @@ with claims as (
 looks as (
     select
         *,
+        -- who watches counts the cuts that have an end; Ceph sees none
         case
-            when not {{ is_watching('source') }}
-                then count(case when source is null then 1 end) over (partition by alias order by seen_at)
+            when not {{ is_watching('source') }} then count(case when source is null then 1 end) over (partition by alias order by seen_at)
+            when source <> 'ceph' then count(case when is_end then 1 end) over (partition by alias order by seen_at)
         end as cut_no
     from (
         select alias, source, seen_at, bool_or(is_end) as is_end, max_by(drive_id, (collected_at is not null, collected_at, drive_id)) as drive_id
@@ -84,7 +85,9 @@ passed_runs as (
         coalesce(max(cuts.seen_at), narrowed_runs.next_at) as next_from_at,
         min(cuts.seen_at) is null as is_uncut,
         -- a watching source still sees the drive, unless the cut has an end
-        min(case when cuts.is_end or not {{ is_watching('narrowed_runs.source') }} then cuts.seen_at end) as end_at
+        min(
+            case when not {{ is_watching('narrowed_runs.source') }} or (cuts.is_end and narrowed_runs.source <> 'ceph') then cuts.seen_at end
+        ) as end_at
     from narrowed_runs
     left join looks as cuts
         on cuts.source is null
