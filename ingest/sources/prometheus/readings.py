@@ -554,9 +554,11 @@ def _aliases(periods: pl.DataFrame) -> pl.DataFrame:
 
 def _came(readings: pl.DataFrame, begins: datetime | None) -> pl.DataFrame:
     """The first reading of each device that came after its host's others, or long after readings were asked for (`begins`)."""
+    # of each path first: in order of these a window over names takes longer
+    is_first = pl.any_horizontal(pl.col(name) != pl.col(name).shift(1) for name in DRIVE).fill_null(True)
+    first = readings.filter(is_first).sort("at", maintain_order=True).unique(["host", "device"], keep="first", maintain_order=True)
     since = pl.lit(begins, pl.Datetime("us")) if begins else pl.col("at").min().over("host")
-    first = readings.with_columns(since.alias("since")).sort("at", "path").unique(["host", "device"], keep="first", maintain_order=True)
-    return first.filter(~pl.col("is_carried") & (pl.col("at") > pl.col("since") + timedelta(microseconds=LOOKBACK_US)))
+    return first.filter(~pl.col("is_carried") & (pl.col("at") > since + timedelta(microseconds=LOOKBACK_US)))
 
 
 def _cuts(spans: pl.DataFrame, came: pl.DataFrame, readings: pl.DataFrame, periods: pl.DataFrame) -> pl.DataFrame:
