@@ -104,7 +104,7 @@ def test_ingested_counts_lie_between_two_reads_of_the_kernel(
     rows = pl.concat([pl.read_parquet(path, glob=False) for delivery in deliveries for path in drive_hour_files(delivery)])
     # by its serial where udev tells one
     names = [pl.read_parquet(path, glob=False) for path in table_files(deliveries, "drive_aliases")]
-    serials = {row["alias"]: row["drive_id"] for frame in names for row in frame.to_dicts()}
+    serials = {row["alias"]: row["drive_id"] for frame in names for row in frame.to_dicts() if row["drive_id"]}
     rows = rows.filter(drive_id=serials.get(f"live/{drive}", f"live/{drive}"))  # two where the full hour struck meanwhile
     for way in ("read", "write"):
         took_us = pl.col(f"{way}_ios") * pl.col(f"{way}_latency_us").fill_null(0.0)
