@@ -240,8 +240,8 @@ def hidden(world: World) -> set[int]:
             found |= {each.drive.number for each in world.bearings if (each.host, each.device) == place}
     found |= {number for source in readers(world) for number in _unseen(world, source)}
     # A clock that is set back shows some times twice: nobody knows which of two looks came first. One that differs from another reader's
-    # leaves open what it saw while a drive changed its device.
-    is_several = len(readers(world)) > 1
+    # leaves open what it saw while a drive changed its device; who looks at arrays has the host's clock.
+    is_several = len(readers(world)) > 1 or any(host.arrays for host in world.hosts)
     for host in world.hosts:
         around = [
             each
