@@ -48,12 +48,12 @@ class Plan:
 
 @dataclass(frozen=True)
 class Drive:
-    """`serial` and `wwn` are its own; `told` are those that it gives itself. `rates`: I/Os a second and direction, in each 5 minutes."""
+    """`serial` and `wwn` are its own, `reported` those that it gives when asked. `rates`: I/Os a second each way, in each 5 minutes."""
 
     number: int
     serial: str
     wwn: str
-    told: tuple[str, str]
+    reported: tuple[str, str]
     model: str
     capacity: int
     ms: int
@@ -63,7 +63,7 @@ class Drive:
 
     @property
     def is_named(self) -> bool:
-        return self.told[0] == self.serial
+        return self.reported[0] == self.serial
 
     def done(self, at: int) -> int:
         """Reads it would have done since the start of the world."""
@@ -115,8 +115,8 @@ class Array:
 @dataclass
 class Host:
     """`labels`: of its series, from an instant on. `gaps`: when nobody read it. `set_at`, `set_by`: its clock was set, by seconds.
-    `untold_at`: from when on its tools, without udev's database, do not tell what drives are that come (all, where `is_all_untold`): they
-    give no serial, or nothing at all (`has_no_info`).
+    `unreported_at`: from when on its tools, without udev's database, report no serial number of drives that come (of all drives, where
+    `is_all_unreported`), or nothing at all (`has_no_info`).
     """
 
     number: int
@@ -128,8 +128,8 @@ class Host:
     replicas: int = 1
     set_at: int = 2**40
     set_by: int = 0
-    untold_at: int = 2**40
-    is_all_untold: bool = False
+    unreported_at: int = 2**40
+    is_all_unreported: bool = False
     has_no_info: bool = False
 
     def clock(self, at: int) -> int:
@@ -138,9 +138,13 @@ class Host:
     def labels_at(self, at: int) -> dict[str, str]:
         return [labels for since, labels in self.labels if since <= at][-1]
 
-    def is_told(self, bearing: Bearing, at: int) -> bool:
-        """Whether its tools tell what that drive is."""
-        return (at if self.is_all_untold else bearing.begin) < self.untold_at
+    def is_reported(self, bearing: Bearing, at: int) -> bool:
+        """Whether its tools report what that drive is."""
+        return (at if self.is_all_unreported else bearing.begin) < self.unreported_at
+
+    def reported(self, bearing: Bearing, at: int) -> tuple[str, str]:
+        """Serial number and world wide name that its tools report of the drive; empty where they report none."""
+        return bearing.drive.reported if self.is_reported(bearing, at) else ("", "")
 
 
 class World:
@@ -328,11 +332,11 @@ def _clusters(world: World, draw: random.Random) -> None:
         host.labels = [(0, {"instance": f"{host.name}:9100", "job": "node", "cluster": ("eu1", "us1")[host.number]})]
     for n, each in enumerate(world.bearings):
         if each.host < 2:
-            world.bearings[n] = replace(each, drive=_telling(world, each.drive, ("", "")))
+            world.bearings[n] = replace(each, drive=_reporting(world, each.drive, ("", "")))
 
 
-def _telling(world: World, drive: Drive, told: tuple[str, str], **more: Any) -> Drive:
-    world.drives[drive.number] = replace(drive, told=told, **more)
+def _reporting(world: World, drive: Drive, reported: tuple[str, str], **more: Any) -> Drive:
+    world.drives[drive.number] = replace(drive, reported=reported, **more)
     return world.drives[drive.number]
 
 
@@ -351,13 +355,14 @@ def _dock(world: World, draw: random.Random) -> None:
         tells.append("is_rotating")
     differ = draw.choice([*([name] for name in tells), tells])
     docked = docked[:2] if differ == ["is_rotating"] else docked
-    for n in docked if len(docked) > 1 else ():  # one alone would bear the serial truly
-        told = (f"{world.number:012}", f"0x5000000{world.number:09}")
-        place = slots.index(world.bearings[n].device)
-        other = {"model": ("ST4000NM0023", "HUS724020ALE640", "MG04ACA400N"), "capacity": (10**12, 2 * 10**12, 3 * 10**12),
-                 "is_rotating": (True, False, True) if docked[0] == 0 else (False, True, False)}  # fmt: skip
-        drive = _telling(world, world.bearings[n].drive, told, **{name: one[place if name in differ else 0] for name, one in other.items()})
-        world.bearings[n] = replace(world.bearings[n], drive=drive)
+    reported = (f"{world.number:012}", f"0x5000000{world.number:09}")
+    drives: dict[str, tuple[Any, ...]] = {
+        "model": ("ST4000NM0023", "HUS724020ALE640", "MG04ACA400N"), "capacity": (10**12, 2 * 10**12, 3 * 10**12),
+        "is_rotating": (True, False, True),
+    }  # fmt: skip
+    for place, n in enumerate(docked if len(docked) > 1 else ()):  # one alone would bear the serial truly
+        described = {name: values[place if name in differ else 0] for name, values in drives.items()}
+        world.bearings[n] = replace(world.bearings[n], drive=_reporting(world, world.bearings[n].drive, reported, **described))
 
 
 def _machines(world: World, draw: random.Random) -> None:
@@ -368,10 +373,9 @@ def _machines(world: World, draw: random.Random) -> None:
     firsts = [n for n, each in enumerate(world.bearings) if each.device == "sda" and each.drive.is_named and each.path == (0, 1)]
     least_ms = 10 + world.bearings[firsts[0]].drive.ms % 20 if firsts else 0
     for n in firsts if len(firsts) > 1 else ():
-        told = (f"QM{world.number:03}01", wwn)
-        bearing = world.bearings[n]
+        bearing, reported = world.bearings[n], (f"QM{world.number:03}01", wwn)
         ms = (1 + bearing.host) * least_ms
-        drive = _telling(world, bearing.drive, told, model="QEMU HARDDISK", capacity=10**12, ms=ms)
+        drive = _reporting(world, bearing.drive, reported, model="QEMU HARDDISK", capacity=10**12, ms=ms)
         world.bearings[n] = replace(bearing, drive=drive)
 
 
@@ -402,7 +406,7 @@ def _clock(world: World, draw: random.Random) -> None:
 
 def _untold(world: World, draw: random.Random) -> None:
     host = draw.choice(world.hosts)
-    host.untold_at, host.is_all_untold, host.has_no_info = world.instant(draw), draw.random() < 0.3, draw.random() < 0.5
+    host.unreported_at, host.is_all_unreported, host.has_no_info = world.instant(draw), draw.random() < 0.3, draw.random() < 0.5
 
 
 def _arrays(world: World, draw: random.Random) -> None:
@@ -452,7 +456,7 @@ class Series:
     watch: str
     labels: dict[str, str]
     read_at: list[int]
-    is_told: bool = True
+    is_reported: bool = True
     readings: list[Reading] = field(default_factory=list)
 
 
@@ -464,11 +468,6 @@ class Look:
     at: int
     said_at: int
     bearings: tuple[Bearing, ...]
-
-    def told(self, bearing: Bearing) -> tuple[str | None, str | None]:
-        """Serial and world wide name, as far as they are told."""
-        serial, wwn = bearing.drive.told if self.host.is_told(bearing, self.at) else ("", "")
-        return serial or None, wwn or None
 
 
 EVERY = {"prometheus": 120, "api": 120, "diskstats": 300, "sadf": 600, "iostat": 300, "zfs": 300, "ceph": 300}
@@ -488,10 +487,11 @@ def series(world: World, source: str) -> list[Series]:
                 if is_scraped and host.replicas > 1:
                     labels = {**labels, "prometheus": f"monitoring/{'ab'[replica]}"}
                 for bearing in world.live(host.number, at):
-                    is_told = not is_scraped or host.is_told(bearing, at)
-                    key = (host.number, bearing.device, tuple(labels.items()), *(bearing.drive.told if is_scraped and is_told else ()))
+                    is_reported = not is_scraped or host.is_reported(bearing, at)
+                    of_drive = bearing.drive.reported if is_scraped and is_reported else ()
+                    key = (host.number, bearing.device, tuple(labels.items()), *of_drive)
                     if key not in found:
-                        found[key] = Series(host, bearing.device, f"{source} {replica}", labels, read_at, is_told)
+                        found[key] = Series(host, bearing.device, f"{source} {replica}", labels, read_at, is_reported)
                     found[key].readings.append(Reading(at, at if is_scraped else host.clock(at), bearing))
     return list(found.values())
 
@@ -547,8 +547,8 @@ def prometheus_samples(world: World, source: str, begin: int = 0, end: int = 2**
             info = {"device": each.device, "major": "8", "minor": str(16 * (ord(each.device[2]) - 97)), "path": "",
                     "rotational": str(int(reading.bearing.drive.is_rotating)),
                     "revision": "", "model": "", "serial": "", "wwn": ""}  # fmt: skip
-            if each.is_told:
-                serial, wwn = reading.bearing.drive.told
+            if each.is_reported:
+                serial, wwn = reading.bearing.drive.reported
                 info |= {"revision": "0001", "model": reading.bearing.drive.model, "serial": serial, "wwn": wwn}
             elif each.host.has_no_info:
                 continue
@@ -603,11 +603,12 @@ def lsblk(world: World, begin: int, end: int) -> Files:
     """`lsblk --json --bytes -d -o NAME,TYPE,SERIAL,WWN,MODEL,REV,VENDOR,SIZE,ROTA,TRAN`, with the time."""
     files = {}
     for look in _looked(world, begin, end):
+        found = [(each, *look.host.reported(each, look.at)) for each in look.bearings]
         devices = [
-            {"name": each.device, "type": "disk", **dict(zip(("serial", "wwn"), look.told(each), strict=True)),
+            {"name": each.device, "type": "disk", "serial": serial or None, "wwn": wwn or None,
              "model": each.drive.model, "rev": "0001", "vendor": "ATA     ", "size": each.drive.capacity,
              "rota": each.drive.is_rotating, "tran": "sata"}
-            for each in look.bearings
+            for each, serial, wwn in found
         ]  # fmt: skip
         files[f"{look.host.name}/lsblk-{look.at}.json"] = json.dumps({"blockdevices": devices, "TS": look.said_at}, indent=1)
     return files
@@ -618,10 +619,10 @@ def smartctl(world: World, begin: int, end: int) -> Files:
     files = {}
     for look in _looked(world, begin, end):
         for each in look.bearings:
-            if not look.host.is_told(each, look.at) and look.host.has_no_info:
+            if not look.host.is_reported(each, look.at) and look.host.has_no_info:
                 continue
-            drive, (serial, wide) = each.drive, look.told(each)
-            wwn = (wide or "")[2:]
+            drive, (serial, wide) = each.drive, look.host.reported(each, look.at)
+            wwn = wide[2:]
             raw = {9: 1000 + drive.number * 100, 194: 20 + drive.number, 198: drive.number}
             names = {9: "Power_On_Hours", 194: "Temperature_Celsius", 198: "Offline_Uncorrectable"}
             document = {
@@ -781,7 +782,7 @@ def zfs(world: World, begin: int, end: int) -> Files:
     reports: dict[int, dict[int, list[str]]] = {}
 
     def named(bearing: Bearing) -> str:
-        serial = bearing.drive.told[0]
+        serial = bearing.drive.reported[0]
         return f"ata-{bearing.drive.model.replace(' ', '_')}_{serial}" if by_id and serial else bearing.device
 
     for each in series(world, "zfs"):
@@ -834,10 +835,6 @@ def ceph(world: World, begin: int, end: int) -> Files:
             ms = reading.bearing.drive.ms
             stats = {"commit_latency_ms": ms, "apply_latency_ms": ms, "commit_latency_ns": ms * 10**6, "apply_latency_ns": ms * 10**6}
             perf.setdefault(reading.at, []).append({"id": numbers[each.host.number, each.device], "perf_stats": stats})
-
-    def told(bearing: Bearing, at: int) -> str:
-        return bearing.drive.told[0] if world.hosts[bearing.host].is_told(bearing, at) else ""
-
     lines += [(at, json.dumps({"osdstats": {"osd_perf_infos": infos}})) for at, infos in perf.items()]
     for at in sorted({look.at for look in _looked(world, begin, end)}):
         here = [each for host in world.hosts if world.is_up(host, at) for each in world.live(host.number, at) if each.path[0] == 0]
@@ -845,9 +842,9 @@ def ceph(world: World, begin: int, end: int) -> Files:
             {"id": numbers[each.host, each.device], "hostname": world.hosts[each.host].name, "devices": each.device,
              "bluestore_bdev_devices": each.device, "bluestore_bdev_type": "hdd", "bluestore_bdev_rotational": "1",
              "bluestore_bdev_size": str(each.drive.capacity), "default_device_class": "hdd", "osd_objectstore": "bluestore",
-             "device_ids": f"{each.device}=ATA_{each.drive.model.replace(' ', '_')}_{serial}" if (serial := told(each, at)) else "",
+             "device_ids": f"{each.device}=ATA_{each.drive.model.replace(' ', '_')}_{serial}" if serial else "",
              "ceph_version_short": "18.2.4"}
-            for each in here
+            for each in here for serial, _ in [world.hosts[each.host].reported(each, at)]
         ]  # fmt: skip
         osds = [numbers[each.host, each.device] for each in here]
         nodes = [{"id": -1, "name": "default", "type": "root", "type_id": 11, "children": osds}]

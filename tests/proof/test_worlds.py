@@ -70,7 +70,7 @@ PLANS = st.builds(
 @dataclass
 class Step:
     """A step of one reader of a device between two readings. drive: whose I/Os they are; null where of two. amount: reads, of Ceph seconds.
-    is_cut: the reader saw that the device began again in it. is_told: the readings say themselves whose they are.
+    is_cut: the reader saw that the device began again in it. is_reported: the readings say themselves whose they are.
     has_come: the reader's look before did not list the device. Nobody knows when in the interval it came, so its I/Os count in the last
     second. is_doubtful: the same, but that look is in another delivery, so the product counts the whole interval.
     """
@@ -84,7 +84,7 @@ class Step:
     bearing: Bearing | None
     amount: float
     is_cut: bool = False
-    is_told: bool = False
+    is_reported: bool = False
     has_come: bool = False
     is_doubtful: bool = False
 
@@ -112,7 +112,7 @@ def steps(world: World, source: str) -> Iterator[list[Step]]:
             yield with_breaks(device, [up for _, up in device[0].host.boots] if source == "sadf" else [])
         return
     for one in series(world, source):
-        is_told = (source in ("prometheus", "api") and one.is_told) or world.plan.sources == "zfs"
+        is_reported = (source in ("prometheus", "api") and one.is_reported) or world.plan.sources == "zfs"
         followed = []
         for before, after in pairwise(one.readings):
             is_same = before.bearing is after.bearing
@@ -123,7 +123,7 @@ def steps(world: World, source: str) -> Iterator[list[Step]]:
             # a look of Ceph says how an OSD has been, but not for all of a time in which nobody looked
             seconds = min(after.at - before.at, 2 * EVERY[source])
             amount = 0.0 if bearing is None else float(seconds if source == "ceph" else bearing.ios(before.at, after.at))
-            followed.append(Step(source, one.watch, one.host, one.device, before.at, after.at, bearing, amount, is_cut, is_told))
+            followed.append(Step(source, one.watch, one.host, one.device, before.at, after.at, bearing, amount, is_cut, is_reported))
         yield with_breaks(followed, [])
 
 
@@ -140,7 +140,7 @@ def with_breaks(device: list[Step], boots: list[int]) -> list[Step]:
         if ups or (found and each.begin - found[-1].end > (2 if each.has_come else longest)):
             found.append(Step(each.source, each.watch, each.host, each.device, found[-1].end, max(ups, default=each.begin), None, 0, True))
         # a host's clock that is set ahead shows as time in which nobody looked
-        is_set = each.begin < each.host.set_at <= each.end and not each.is_told
+        is_set = each.begin < each.host.set_at <= each.end and not each.is_reported
         each.is_cut |= each.end - each.begin + is_set * each.host.set_by > longest
         found.append(each)
     return found
@@ -151,7 +151,7 @@ def stretches(world: World) -> Iterator[tuple[list[Step], list[tuple[int, int]]]
     names: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
     for look in looks(world):
         for bearing in look.bearings:
-            if not look.host.is_told(bearing, look.at):
+            if not look.host.is_reported(bearing, look.at):
                 continue
             names[look.host.number, bearing.device].append((look.at, bearing.drive.number))
     for source in readers(world):
@@ -166,18 +166,18 @@ def stretches(world: World) -> Iterator[tuple[list[Step], list[tuple[int, int]]]
                     early, late = (gaps[0] * 600, gaps[1] * 600) if source == "zfs" else (gaps[0] * min(300, length / 4), 0)
                     if source == "sadf" and last < len(device) and device[last].end in [up for _, up in device[last].host.boots]:
                         late = device[last].end  # it says when the host came up, so a look before that is of the time before
-                    # another series of a scraped device was there before it was untold
-                    since = -(2**40) if stretch[0].is_told or source not in ("prometheus", "api") else stretch[0].begin
+                    # before a scraped device had no serial number, another series described it
+                    since = -(2**40) if stretch[0].is_reported or source not in ("prometheus", "api") else stretch[0].begin
                     begin = since if first < 0 else max(device[first].begin, device[first].end - early)
                     end = 2**40 if last == len(device) else min(device[last].end, stretch[-1].end + late)
                     seen = names[stretch[0].host.number, stretch[0].device]
                     # who watches says what changes: until when a drive was there that it did not see replaced, others' looks say
                     if last == len(device) and [number for at, number in seen if at > stretch[-1].end and number != number_of(stretch[-1])]:
                         for each in stretch:
-                            each.is_told &= number_of(each) != number_of(stretch[-1])
-                    # others' looks say what an untold drive is where they call its host the same
+                            each.is_reported &= number_of(each) != number_of(stretch[-1])
+                    # other sources' looks name a drive without a serial number where they give its host the same name
                     is_alike = "lsblk" in world.plan.sources and "pod address" not in world.plan.happenings
-                    is_looked = stretch[0].is_told or source not in ("prometheus", "api") or is_alike
+                    is_looked = stretch[0].is_reported or source not in ("prometheus", "api") or is_alike
                     yield stretch, [look for look in seen if is_looked and begin <= look[0] <= end]
 
 
@@ -210,11 +210,11 @@ def decided(world: World) -> Iterator[Step]:
                 each.bearing
                 and not each.host.set_by
                 and (each.bearing.drive.number, hour) not in doubtful
-                and (each.is_told or ({number for found in seen_by(each, seen) for number in found} == {each.bearing.drive.number}))
+                and (each.is_reported or ({number for found in seen_by(each, seen) for number in found} == {each.bearing.drive.number}))
                 for each in wide
             ):
                 # before the first look a device is unknown
-                yield from (each for each in span if each.is_told or (each.end > seen[0][0] and is_numbered(world, each, seen)))
+                yield from (each for each in span if each.is_reported or (each.end > seen[0][0] and is_numbered(world, each, seen)))
 
 
 def is_numbered(world: World, step: Step, seen: list[tuple[int, int]]) -> bool:
@@ -234,7 +234,7 @@ def hidden(world: World) -> set[int]:
         )
         is_unseen = any(not each.bearing and len({n for several in seen_by(each, seen) for n in several}) < 2 for each in stretch)
         within = {number for at, number in seen if stretch[0].begin <= at <= stretch[-1].end}
-        is_another = bool(within) and not stretch[0].is_told and not {*borne} <= {*looked}
+        is_another = bool(within) and not stretch[0].is_reported and not {*borne} <= {*looked}
         if is_unseen or is_another or len(borne) > max(len(looked), 1):
             place = stretch[0].host.number, stretch[0].device
             found |= {each.drive.number for each in world.bearings if (each.host, each.device) == place}
@@ -257,10 +257,10 @@ def _unseen(world: World, source: str) -> Iterator[int]:
     """Drives of a device whose exporter does not tell of a new one that goes on counting above the old one's I/Os."""
     readings: dict[tuple[int, str, str], list[tuple[Any, bool]]] = defaultdict(list)
     for one in series(world, source):
-        readings[one.host.number, one.device, one.watch] += [(each, one.is_told) for each in one.readings]
+        readings[one.host.number, one.device, one.watch] += [(each, one.is_reported) for each in one.readings]
     for several in readings.values():
-        for (before, _), (after, is_told) in pairwise(sorted(several, key=lambda each: each[0].at)):
-            if before.bearing is not after.bearing and not is_told and _count(before) <= _count(after):
+        for (before, _), (after, is_reported) in pairwise(sorted(several, key=lambda each: each[0].at)):
+            if before.bearing is not after.bearing and not is_reported and _count(before) <= _count(after):
                 yield from (before.bearing.drive.number, after.bearing.drive.number)
 
 
@@ -268,9 +268,9 @@ def _count(reading: Reading) -> int:
     return reading.bearing.counters(reading.at)[0]
 
 
-def is_untold(world: World, drive: Drive) -> bool:
-    """Whether a host did not tell where the drive was."""
-    return any(not world.hosts[each.host].is_told(each, world.end) for each in world.bearings if each.drive.number == drive.number)
+def is_unreported(world: World, drive: Drive) -> bool:
+    """Whether the tools of a host of the drive do not report it."""
+    return any(not world.hosts[each.host].is_reported(each, world.end) for each in world.bearings if each.drive.number == drive.number)
 
 
 def hour_of(at: float) -> int:
@@ -308,7 +308,7 @@ def bearers(world: World, name: str) -> list[Bearing]:
         and (not label or label in {value for _, labels in host.labels for value in labels.values()})
     ]
     found = [each for each in world.bearings if each.host in hosts]
-    return [each for each in found if device in (each.device, f"ata-{each.drive.model.replace(' ', '_')}_{each.drive.told[0]}")]
+    return [each for each in found if device in (each.device, f"ata-{each.drive.model.replace(' ', '_')}_{each.drive.reported[0]}")]
 
 
 def judged(warehouse: Warehouse, worlds: list[World]) -> Verdicts:
@@ -364,14 +364,14 @@ def _attribute(
             here = {each.drive.ms for each in bearers(world, name) if each.begin < end and each.end > begin}
             if len(here) > 1 and len(latencies) == 1 and min(here) < min(latencies) < max(here):
                 return None
-            if any(each.drive.number in unknown or is_untold(world, each.drive) for each in bearers(world, name)):
+            if any(each.drive.number in unknown or is_unreported(world, each.drive) for each in bearers(world, name)):
                 return None
             at_all = sorted({(each.drive.serial, each.drive.ms) for each in bearers(world, name)})
             said.say(world, 1, f"{where}: {amount} I/Os at {sorted(latencies)} ms are of none of {at_all}")
             return None
     (drive,) = known
     # of others, _least asks for what the looks decide
-    if drive.is_named and drive.serial != name and not is_untold(world, drive) and world.plan.sources in ("prometheus", "api", "zfs"):
+    if drive.is_named and drive.serial != name and not is_unreported(world, drive) and world.plan.sources in ("prometheus", "api", "zfs"):
         said.say(world, 4, f"{where}: {amount} I/Os are of {drive.serial}")
     if latencies != {drive.ms} and drive.number not in unknown:
         others = [f"{each.serial} {each.ms}" for each in world.drives if world.ios(each, world.start, world.end)]
@@ -501,7 +501,9 @@ def _counted(said: Verdicts, warehouse: Warehouse, by_world: dict[int, list[dict
 
 def named_so(world: World, name: str) -> list[Drive]:
     """Drives of a serial. Those of several hosts with one world wide name may be one drive that all are attached to: only counters tell."""
-    return [drive for drive in world.drives if drive.serial == name or (drive.told[0] == name and drive.told[1].startswith("0x5000c5"))]
+    return [
+        drive for drive in world.drives if drive.serial == name or (drive.reported[0] == name and drive.reported[1].startswith("0x5000c5"))
+    ]
 
 
 def _named(said: Verdicts, warehouse: Warehouse) -> None:
@@ -536,10 +538,10 @@ def _named(said: Verdicts, warehouse: Warehouse) -> None:
                 number = row["raw_value"]
             if number is not None and number not in {drive.number for drive in own}:
                 said.say(world, 4, f"{table}: {name} has {number} of {world.drives[number].serial}")
-            # Ceph groups peers by class, ZFS by vdev. A name that two hosts share, or of untold drives, does not say whose array it is; nor
-            # does that of a drive whose place nobody knows
+            # Ceph groups peers by class, ZFS by vdev. Nobody knows the array of a name that two hosts share or without a serial number, nor
+            # that of a drive whose place nobody knows
             several = bearers(world, name)
-            is_one_host = len({each.host for each in several}) < 2 and not any(is_untold(world, each.drive) for each in several)
+            is_one_host = len({each.host for each in several}) < 2 and not any(is_unreported(world, each.drive) for each in several)
             is_one_host &= not hidden(world) & {drive.number for drive in own}
             if is_one_host and table == "fct_drive_hours" and not {"ceph", "zfs"} & {*world.plan.sources.split()}:
                 for uuid in {
@@ -692,7 +694,9 @@ ONCE_BROKEN = [
     Plan(823564, 2, 4, 3, ("clusters", "clock", "untold", "move", "replace"), "api", deliveries=3),  # the other cluster describes it
     Plan(seed=378596, hosts=1, drives=5, hours=4, happenings=("untold", "swap"), sources="api"),  # it came while nobody read
     Plan(seed=424996, hosts=1, drives=5, hours=5, happenings=("untold", "cross"), sources="api", overlap=True, deliveries=3),
-    Plan(seed=42066, hosts=1, drives=3, hours=4, happenings=("cross", "swap", "untold", "boot"), sources="api", deliveries=3),  # told once
+    Plan(
+        seed=42066, hosts=1, drives=3, hours=4, happenings=("cross", "swap", "untold", "boot"), sources="api", deliveries=3
+    ),  # named in one scrape
     Plan(697416, 1, 6, 3, ("cross", "untold", "replace"), "diskstats smartctl"),
     Plan(46497, 1, 8, 4, ("reseat", "clock", "pod", "gap"), "api", overlap=True, deliveries=3),  # another pod, after a gap
 ]
@@ -732,7 +736,7 @@ FAULTS = {
     ),
     "cuts are ignored": (NAMES, "    where drive_id is null", "    where false"),
     "instants are rounded to the hour": (NAMES, "valid_from as seen_at, valid_to", "date_trunc('hour', valid_from) as seen_at, valid_to"),
-    "a drive that is not seen any more keeps its name": (NAMES, "or (cuts.is_end and narrowed_runs.source <> 'ceph')", ""),
+    "a drive that is not seen any more keeps its name": (NAMES, "or (cuts.is_end and {{ reports_ends('narrowed_runs.source') }})", ""),
     "a drive bears its name until another is seen": (NAMES, "narrowed_runs.last_at + interval 1 microsecond)", "narrowed_runs.next_at)"),
     "a drive bears its name since the last look at another": (
         NAMES,
