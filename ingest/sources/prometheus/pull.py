@@ -31,7 +31,6 @@ from ingest.sources.prometheus.readings import COUNTERS, LOOKBACK_US, READING, n
 from ingest.sources.prometheus.text import (
     INFO,
     MEMBER,
-    PLACE,
     TELLS,
     Labels,
     identities,
@@ -278,7 +277,7 @@ def _pull(client: Client, selection: Selection, start: int, end: int, step: int)
     readings, infos, members = (pl.concat(frames, how="diagonal") for frames in zip(*found, strict=True))
     readings = readings.unique([*_PLACE, "scraped_at"], keep="first")
     # at once, as a scrape between two steps may show that another drive came
-    said = (until_reset(each.unique(PLACE, keep="first"), readings) for each in (infos, members))
+    said = (until_reset(each.unique([*_PLACE, "at"], keep="first"), readings) for each in (infos, members))
     readings = with_identity(readings, *said).with_columns(
         pl.col("scraped_at").alias("at"), pl.col("is_clear").fill_null(False).alias("is_whole")
     )

@@ -121,7 +121,7 @@ def named_hosts(instances: Iterable[str], seen: Mapping[str, tuple[float, float]
 
 
 def until_reset(said: pl.DataFrame, readings: pl.DataFrame) -> pl.DataFrame:
-    """Who drives are, with a row of nothing just after the last reading before their counters began again: another drive may be there."""
+    """Descriptions of drives, and an empty one just after the last reading before counters began again: another drive may be there."""
     place = list(DRIVE)
     fell = pl.any_horizontal((pl.col(name) < pl.col(name).shift(1).over(place)).fill_null(False) for name in ("reads", "writes"))
     since = (pl.col("at").shift(1).over(place) + timedelta(microseconds=1)).alias("at")
@@ -170,9 +170,7 @@ def _steps(readings: pl.DataFrame) -> pl.DataFrame:
 
     The first of a path that follows another one begins with the last reading of that, and never counts.
     """
-    # in order of path and time: a window over names takes three times as long
-    is_first = pl.any_horizontal(pl.col(name) != pl.col(name).shift(1) for name in DRIVE).fill_null(True)
-    readings = readings.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias("step_no"), is_first.alias("begins_path"))
+    readings = readings.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias("step_no"), _is_first(DRIVE).alias("begins_path"))
     before = {name: _before(name) for name in ("at", "serial", "wwn", *COUNTERS.values())}
     is_rate = pl.col("path").str.contains(RATED) if has_rates(readings) else pl.lit(False)
     length_us = pl.col("at").to_physical() - before["at"].to_physical()
@@ -201,6 +199,11 @@ def _steps(readings: pl.DataFrame) -> pl.DataFrame:
         pl.when(follows).then(before_us).otherwise("begins_us").alias("begins_us"),
         pl.when(follows).then(behind).otherwise("is_reset").alias("is_reset"),
     )
+
+
+def _is_first(names: Iterable[str]) -> pl.Expr:
+    """The first row of each value of these columns, of rows sorted by them: a window over names takes three times as long."""
+    return pl.any_horizontal(pl.col(name) != pl.col(name).shift(1) for name in names).fill_null(True)
 
 
 def _is_near() -> pl.Expr:
@@ -265,7 +268,7 @@ def _in_spans(steps: pl.DataFrame, part_us: int) -> pl.DataFrame:
     place = ["host", "device"]
     is_whole = pl.col("is_whole").fill_null(False) & pl.col("counts")
     # a device that was seen all the time, as most are, has a span in each hour
-    is_other = pl.any_horizontal(pl.col(name) != pl.col(name).shift(1) for name in place).fill_null(True)
+    is_other = _is_first(place)
     changes = (pl.col("path") != pl.col("path").shift(1)).fill_null(False) & ~is_other
     steps = steps.with_columns(is_other.cum_sum().alias("place_no"), changes.alias("changes"))
     starts, ends = (
@@ -554,27 +557,25 @@ def _aliases(periods: pl.DataFrame) -> pl.DataFrame:
 
 def _came(readings: pl.DataFrame, begins: datetime | None) -> pl.DataFrame:
     """The first reading of each device that came after its host's others, or long after readings were asked for (`begins`)."""
-    # of each path first: in order of these a window over names takes longer
-    is_first = pl.any_horizontal(pl.col(name) != pl.col(name).shift(1) for name in DRIVE).fill_null(True)
-    first = readings.filter(is_first).sort("at", maintain_order=True).unique(["host", "device"], keep="first", maintain_order=True)
+    first = readings.filter(_is_first(DRIVE)).sort("at", maintain_order=True).unique(["host", "device"], keep="first", maintain_order=True)
     since = pl.lit(begins, pl.Datetime("us")) if begins else pl.col("at").min().over("host")
     return first.filter(~pl.col("is_carried") & (pl.col("at") > since + timedelta(microseconds=LOOKBACK_US)))
 
 
 def _cuts(spans: pl.DataFrame, came: pl.DataFrame, readings: pl.DataFrame, periods: pl.DataFrame) -> pl.DataFrame:
-    """Where a device came or its counters began again, and both ends of a gap: from there on it has to be seen again who bears its name.
+    """Cuts of names (`drive_aliases`): where a device came, where its counters began again, and at both ends of a gap.
 
-    Where a serial is seen just there, that says it; where it is named later, a record of then. Where nobody names the drive whose counters
-    began again, or that came, the one before is not seen any more: a cut just after its last reading says so as well, and both have an end.
+    Where the exporter reports another serial number at that reading, its own record is enough. Where it reports the same or a later one, a
+    record is added then. Where none is reported within LOOKBACK_US, the earlier drive is no longer seen: another cut stands just after
+    its last reading, and both have an end (`valid_to`).
     """
     place, rows = ["host", "device"], ["file_no", "row_no"]
-    of_device = [pl.col(name).eq_missing(pl.col(name).shift(1)) for name in place]
     begun = periods.sort(*place, "valid_from").select(
         *place,
         pl.col("valid_from").alias("at"),
         "is_shown",
         (pl.col("is_shown") & pl.col("serial").is_not_null()).alias("is_said"),
-        (pl.all_horizontal(of_device) & pl.col("serial").shift(1).is_null()).alias("is_after_untold"),
+        pl.col("serial").is_null().shift(1).over(place).fill_null(False).alias("is_after_unnamed"),
     )
     named = readings.filter(pl.col("serial").is_not_null()).sort("at").select(
         *place, pl.col("at").alias("named_at"), "serial", *(pl.col(name).alias(f"{name}_named") for name in rows)
@@ -583,14 +584,14 @@ def _cuts(spans: pl.DataFrame, came: pl.DataFrame, readings: pl.DataFrame, perio
     columns = [*place, "at", "begins_us", "is_reset", *rows]
     cuts = pl.concat([spans.filter(pl.col("is_reset") | pl.col("is_long")).select(columns), came.select(columns)])
     cuts = cuts.filter(~is_path("device")).join(begun.unique([*place, "at"]), on=[*place, "at"], how="left").sort("at")
-    cuts = cuts.filter(~pl.col("is_said").fill_null(False) | pl.col("is_after_untold"))
+    cuts = cuts.filter(~pl.col("is_said").fill_null(False) | pl.col("is_after_unnamed"))
     cuts = cuts.join_asof(named, left_on="at", right_on="named_at", by=place, strategy="forward", coalesce=False, check_sortedness=False)
-    # of several that watch one may not know the drive
+    # where two exporters watch a drive, the one that was scraped first may not know its serial number
     is_near = (pl.col("named_at") - pl.col("at") <= timedelta(microseconds=LOOKBACK_US)).fill_null(False)
     cuts = cuts.with_columns((pl.col("is_reset") & (~is_near | ~pl.col("is_shown").fill_null(True))).alias("is_end"))
     begins = cuts.filter((~pl.col("is_reset") | pl.col("is_end")) & pl.col("begins_us").is_not_null())
     begun_at = (pl.col("begins_us") + pl.col("is_end").cast(pl.Int64())).cast(pl.Datetime("us")).alias("at")
-    # a name has one record at an instant, which a cut is before
+    # raw keeps one record of a name at an instant, so a cut and a serial number of one scrape are a microsecond apart
     instant = timedelta(microseconds=1)
     found = pl.concat([
         cuts.with_columns(pl.when("is_said").then(pl.col("at") - instant).otherwise("at").alias("at")),

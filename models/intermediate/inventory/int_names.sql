@@ -19,10 +19,10 @@ with claims as (
 looks as (
     select
         *,
-        -- who watches counts the cuts that have an end; Ceph sees none
+        -- a cut without an end does not stop a source that watches the device
         case
             when not {{ is_watching('source') }} then count(case when source is null then 1 end) over (partition by alias order by seen_at)
-            when source <> 'ceph' then count(case when is_end then 1 end) over (partition by alias order by seen_at)
+            when {{ reports_ends('source') }} then count(case when is_end then 1 end) over (partition by alias order by seen_at)
         end as cut_no
     from (
         select alias, source, seen_at, bool_or(is_end) as is_end, max_by(drive_id, (collected_at is not null, collected_at, drive_id)) as drive_id
@@ -86,7 +86,7 @@ passed_runs as (
         min(cuts.seen_at) is null as is_uncut,
         -- a watching source still sees the drive, unless the cut has an end
         min(
-            case when not {{ is_watching('narrowed_runs.source') }} or (cuts.is_end and narrowed_runs.source <> 'ceph') then cuts.seen_at end
+            case when not {{ is_watching('narrowed_runs.source') }} or (cuts.is_end and {{ reports_ends('narrowed_runs.source') }}) then cuts.seen_at end
         ) as end_at
     from narrowed_runs
     left join looks as cuts
