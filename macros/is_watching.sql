@@ -2,5 +2,5 @@
     said last. -#}
 {% macro is_watching(source) %}{{ source }} in ('prometheus', 'ceph'){% endmacro %}
 
-{#- Whether a source that watches devices also says when it no longer sees a drive. -#}
+{#- Whether a source that watches devices also says when it no longer sees a drive, by a cut with an end. -#}
 {% macro reports_ends(source) %}{{ source }} = 'prometheus'{% endmacro %}

@@ -82,10 +82,19 @@ def before_end(ends_us: pl.Expr, gap_us: pl.Expr) -> pl.Expr:
 
 
 def cut_records(cuts: pl.DataFrame) -> pl.DataFrame:
-    """Records of drive_aliases without a drive: who bears a device's name has to be seen again (host, device, `at`, file_no, row_no)."""
+    """Records of drive_aliases without a drive (host, device, `at_us`, `seen_us`, file_no, row_no): who bears a name has to be seen again.
+
+    at_us: from when on. seen_us: when its drive was last seen, null if there is no break; nobody knows who bore the name between the two.
+    """
+    # a look at the instant itself was before
+    times = {
+        "valid_from": pl.coalesce(pl.col("seen_us") + 1, "at_us"),
+        "valid_to": pl.when(pl.col("seen_us").is_not_null()).then("at_us"),
+        "collected_at": pl.col("at_us"),
+    }
     alias = pl.concat_str("host", pl.lit("/"), "device").alias("alias")
-    at = {name: pl.col("at") for name in ("valid_from", "collected_at")}
-    return completed(cuts.select(alias, "file_no", "row_no", **at), "drive_aliases")
+    rows = cuts.select(alias, "file_no", "row_no", **{name: at.cast(pl.Datetime("us")) for name, at in times.items()})
+    return completed(rows, "drive_aliases")
 
 
 def seldom_notes(steps: pl.DataFrame, is_far: pl.Expr, most_us: int) -> list[str]:

@@ -163,7 +163,7 @@ def cuts_in(host: str, text: str) -> list[datetime]:
     snapshots = rows.with_columns(pl.lit(1, pl.Int64()).alias("file_no")).select(*_SEEN).sort("host", "device", "at", "row_no")
     snapshots = snapshots.unique(["host", "device", "at"], keep="first", maintain_order=True)
     gained, _ = with_paths(gained_in(snapshots, _absences(snapshots)))
-    return sorted(set(cuts_of(in_spans(gained, HOUR_SECONDS))["valid_from"]))
+    return sorted(set(cuts_of(in_spans(gained, HOUR_SECONDS))["valid_to"]))
 
 
 def _batches(file: SourceFile, result: FileResult) -> Iterator[Batch]:
@@ -298,7 +298,7 @@ def _came(snapshots: pl.DataFrame, absences: pl.DataFrame) -> pl.DataFrame:
     absent = absences.with_columns(pl.col("at").alias("absent_at"))
     came = first.join_asof(absent, on="at", by=place, allow_exact_matches=False, check_sortedness=False).drop_nulls("absent_at")
     at, absent_at = ((pl.col(name) * 1e6).round().cast(pl.Int64) for name in ("at", "absent_at"))
-    return cut_records(came.with_columns(before_end(at, at - absent_at).cast(pl.Datetime("us")).alias("at")))
+    return cut_records(came.with_columns(before_end(at, at - absent_at).alias("at_us"), absent_at.alias("seen_us")))
 
 
 def with_paths(intervals: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -341,14 +341,13 @@ def in_spans(intervals: pl.DataFrame, seconds: int) -> pl.DataFrame:
 def cuts_of(spans: pl.DataFrame) -> pl.DataFrame:
     """Who bears a device's name has to be seen again after these intervals: the drive or its counters began again, or a gap was too long.
 
-    The name passed between two looks, so both are told, that before in a record below row 0; the end of a gap as `before_end` has it.
+    The name passed between two looks; the end of a gap is as `before_end` has it.
     """
     # a path that began again says nothing of its head, which comes first
     cut = spans.unique(["host", "device", "at"], keep="first", maintain_order=True).filter(pl.col("is_reset") | pl.col("is_long"))
     at, length = ((pl.col(name) * 1e6).round().cast(pl.Int64) for name in ("at", "seconds"))
-    after = cut.with_columns(pl.when("is_long").then(before_end(at, length)).otherwise(at).alias("at"))
-    before = cut.with_columns((at - length).alias("at"), -pl.col("row_no"))
-    return cut_records(pl.concat([after, before]).with_columns(pl.col("at").cast(pl.Datetime("us"))))
+    after = pl.when("is_long").then(before_end(at, length)).otherwise(at).alias("at_us")
+    return cut_records(cut.with_columns(after, (at - length).alias("seen_us")))
 
 
 def roll_up(intervals: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -271,12 +271,11 @@ def cuts_of(spans: pl.DataFrame, restarted: pl.DataFrame) -> pl.DataFrame:
     length = pl.col("ends_us") - pl.col("begins_us")
     late = pl.when("is_long").then(before_end(pl.col("ends_us"), length)).otherwise(before_end(pl.col("begins_us"), missing))
     gaps = spans.filter(pl.col("is_long") | (missing > GAP * pl.col("seconds") * 1_000_000).fill_null(False))
-    # the name passed between two looks, and one may have been within the gap: both of its ends are told, the first in a record below row 0
     early = pl.when("is_long").then("begins_us").otherwise("before_us")
-    gaps = gaps.join(restarted, on=["file_no", "row_no"], how="anti")
-    found = [gaps.select(*place, late.alias("at"), "file_no", "row_no"), restarted]
-    found.append(gaps.select(*place, early.alias("at"), "file_no", -pl.col("row_no")))
-    return cut_records(pl.concat(found).with_columns(pl.col("at").cast(pl.Datetime("us"))))
+    gaps = gaps.join(restarted, on=["file_no", "row_no"], how="anti").select(
+        *place, late.alias("at_us"), early.alias("seen_us"), "file_no", "row_no"
+    )
+    return cut_records(pl.concat([gaps, restarted.rename({"at": "at_us"})], how="diagonal"))
 
 
 def totals(spans: pl.DataFrame, seconds: int) -> pl.DataFrame:

@@ -134,9 +134,10 @@ def test_deliveries_of_one_hour_end_as_one_hour(host: Host, tmp_path: Path) -> N
     (events,) = table_files(deliveries, "drive_events")
     assert pl.read_parquet(events).select("drive_id", "detail").rows() == [("web1/sdb", "md: failed")]
     # of the 35 minutes until 11:05 nobody knows whose counters they are; who is looked at in the last 5 was there when they ended
-    assert Raw(warehouse).rows("drive_aliases", "drive_id valid_from", alias="web1/sda") == [
-        (None, AT + timedelta(minutes=30)), (None, AT + timedelta(minutes=60)),
-        ("Sa", AT + timedelta(minutes=20)), ("Sa", AT + timedelta(minutes=65)),
+    just_after = timedelta(microseconds=1)
+    assert Raw(warehouse).rows("drive_aliases", "drive_id valid_from valid_to", alias="web1/sda") == [
+        (None, AT + timedelta(minutes=30) + just_after, AT + timedelta(minutes=60)),
+        ("Sa", AT + timedelta(minutes=20), None), ("Sa", AT + timedelta(minutes=65), None),
     ]  # fmt: skip
 
 
@@ -160,9 +161,8 @@ def test_devices_are_listed_again_once_counters_began_anew(what: str, host: Host
     assert not ingest("diskstats", out, warehouse).unreadable
     hour = Raw(warehouse).rows("drive_hours", "from_utc to_utc read_ios coverage", drive_id="web1/sda", hour_utc=AT)
     assert hour == [(None, AT + timedelta(minutes=30), 3000, 0.5), (AT + timedelta(minutes=35), None, 2500, 1500 / 3600)]
-    cuts = Raw(warehouse).rows("drive_aliases", "alias drive_id valid_from")
-    places = "abcd" if what == "boot" else "a"
-    assert cuts == [(f"web1/sd{d}", None, AT + timedelta(minutes=minute)) for d in places for minute in (30, 35)]
+    cuts = Raw(warehouse).rows("drive_aliases", "alias drive_id valid_to")
+    assert cuts == [(f"web1/sd{d}", None, AT + timedelta(minutes=35)) for d in ("abcd" if what == "boot" else "a")]
 
 
 def test_a_rebuild_over_many_deliveries_is_one_event_with_its_whole_span(host: Host, tmp_path: Path) -> None:

@@ -807,10 +807,10 @@ def minutes(warehouse: Warehouse, drive: str = "web1/sda") -> list[tuple[Any, ..
 
 
 def cuts(warehouse: Warehouse) -> list[tuple[str, float]]:
-    """The names that have to be seen again, and when, in minutes after TS."""
-    rows = warehouse.rows("drive_aliases", "alias valid_from")
+    """The names that have to be seen again, and between which minutes after TS."""
+    rows = warehouse.rows("drive_aliases", "alias valid_from valid_to")
     assert warehouse.live("drive_aliases")["drive_id"].null_count() == len(rows)
-    return [(alias, (at - AT).total_seconds() / 60) for alias, at in rows]
+    return sorted((alias, round((at - AT).total_seconds() / 60, 3)) for alias, *both in rows for at in both if at)
 
 
 SDA = "web1/sda"
@@ -827,7 +827,11 @@ REMADE = [(minute, {"sda": minute, "sdb": 100 + minute}) for minute in range(41)
         (EVERY_MINUTE[:30] + REMADE[10:], [(None, 9, 29), (10, None, 30)], [(SDA, 9), (SDA, 10)]),
         ([*EVERY_MINUTE[:30], (10, {"sdb": 110}), *EVERY_MINUTE[31:]], [(None, 9, 29), (11, None, 29)], [(SDA, 9), (SDA, 11)]),
         # it is first listed at 10:20; another one goes
-        ([*((n, {"sdb": 90 + n}) for n in range(-20, 0)), *((n, {"sda": 100 + n}) for n in range(41))], [(0, None, 40)], [(SDA, -0.25)]),
+        (
+            [*((n, {"sdb": 90 + n}) for n in range(-20, 0)), *((n, {"sda": 100 + n}) for n in range(41))],
+            [(0, None, 40)],
+            [(SDA, -1), (SDA, -0.25)],
+        ),
         # one look is missing, then two
         (EVERY_MINUTE[:30] + EVERY_MINUTE[31:], [(None, None, 60)], []),
         (EVERY_MINUTE[:30] + EVERY_MINUTE[32:], [(None, 9, 29), (9, 12, 3), (12, None, 28)], BOTH_CUT),

@@ -55,8 +55,8 @@ def test_paths_that_follow_each_other_are_parts_of_the_hour(label: str, values: 
 
 def test_a_pod_that_is_replaced_by_a_boot_cuts(warehouse: Warehouse) -> None:
     land(warehouse, *(scrape(n, 900 + n, pod="a") for n in range(30)), *(scrape(n, n, pod="b") for n in range(30, 61)))
-    cuts = [("n1/sda", None, at) for at in (minute(29) + timedelta(microseconds=1), minute(30))]
-    assert warehouse.rows("drive_aliases", "alias drive_id valid_from") == cuts
+    cut = [("n1/sda", None, minute(29) + timedelta(microseconds=2), minute(30))]
+    assert warehouse.rows("drive_aliases", "alias drive_id valid_from valid_to") == cut
 
 
 @pytest.mark.parametrize(("first", "again"), [(0, 40), (20, 60)])

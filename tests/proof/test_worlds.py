@@ -699,6 +699,7 @@ ONCE_BROKEN = [
     ),  # named in one scrape
     Plan(697416, 1, 6, 3, ("cross", "untold", "replace"), "diskstats smartctl"),
     Plan(46497, 1, 8, 4, ("reseat", "clock", "pod", "gap"), "api", overlap=True, deliveries=3),  # another pod, after a gap
+    Plan(8, 1, 8, 4, ("reseat", "boot", "second boot", "paths", "untold", "arrays"), "diskstats smartctl", True, 3),  # seen within a cut
 ]
 
 
@@ -735,19 +736,16 @@ FAULTS = {
         "false",
     ),
     "cuts are ignored": (NAMES, "    where drive_id is null", "    where false"),
-    "instants are rounded to the hour": (NAMES, "valid_from as seen_at, valid_to", "date_trunc('hour', valid_from) as seen_at, valid_to"),
-    "a drive that is not seen any more keeps its name": (NAMES, "or (cuts.is_end and {{ reports_ends('narrowed_runs.source') }})", ""),
+    "cuts are rounded to the hour": (NAMES, "valid_to as valid_until", "date_trunc('hour', valid_to) as valid_until"),
+    "a drive that is not seen any more keeps its name": (NAMES, "or (looks.is_end and {{ reports_ends('narrowed_runs.source') }})", ""),
+    "a drive that was seen within a cut stays until its end": (NAMES, "looks.since < narrowed_runs.last_at and", "false and"),
     "a drive bears its name until another is seen": (NAMES, "narrowed_runs.last_at + interval 1 microsecond)", "narrowed_runs.next_at)"),
     "a drive bears its name since the last look at another": (
         NAMES,
-        "coalesce(max(cuts.seen_at), narrowed_runs.next_at)",
+        "coalesce(max(looks.seen_at), narrowed_runs.next_at)",
         "narrowed_runs.last_at",
     ),
-    "sightings are rounded to the hour": (
-        NAMES,
-        "valid_from as seen_at, false",
-        "date_trunc('hour', valid_from) as seen_at, false",
-    ),
+    "sightings are rounded to the hour": (NAMES, "select *, valid_from as seen_at", "select *, date_trunc('hour', valid_from) as seen_at"),
     "one world wide name proves paths": (
         SERIALS,
         "select drive_id from described_devices)",
@@ -763,7 +761,7 @@ FAULTS = {
     "a time of node_exporter that wraps has fallen": (READINGS, "pl.when(has_wrapped)", "pl.when(pl.lit(False))"),
     "of two paths one counts": (READINGS, 'for rank in sorted(covered["rank"].unique()):', "for rank in (0,):"),
     "a restart is no cut": ("ingest/sources/sysstat.py", 'is_new = pl.col("at").is_not_null() &', "is_new = pl.lit(False) &"),
-    "a name passes where a counter is seen to have fallen": (DISKSTATS, "pl.concat([after, before])", "pl.concat([after])"),
+    "a name passes where a counter is seen to have fallen": (DISKSTATS, '(at - length).alias("seen_us")', 'after.alias("seen_us")'),
 }
 """By what is wrong: a file, and text of it for other text."""
 

@@ -566,8 +566,8 @@ def _cuts(spans: pl.DataFrame, came: pl.DataFrame, readings: pl.DataFrame, perio
     """Cuts of names (`drive_aliases`): where a device came, where its counters began again, and at both ends of a gap.
 
     Where the exporter reports another serial number at that reading, its own record is enough. Where it reports the same or a later one, a
-    record is added then. Where none is reported within LOOKBACK_US, the earlier drive is no longer seen: another cut stands just after
-    its last reading, and both have an end (`valid_to`).
+    record is added then. Where none is reported within LOOKBACK_US, the earlier drive is no longer seen: the cut begins just after its
+    last reading, and has an end (`valid_to`).
     """
     place, rows = ["host", "device"], ["file_no", "row_no"]
     begun = periods.sort(*place, "valid_from").select(
@@ -589,13 +589,13 @@ def _cuts(spans: pl.DataFrame, came: pl.DataFrame, readings: pl.DataFrame, perio
     # where two exporters watch a drive, the one that was scraped first may not know its serial number
     is_near = (pl.col("named_at") - pl.col("at") <= timedelta(microseconds=LOOKBACK_US)).fill_null(False)
     cuts = cuts.with_columns((pl.col("is_reset") & (~is_near | ~pl.col("is_shown").fill_null(True))).alias("is_end"))
-    begins = cuts.filter((~pl.col("is_reset") | pl.col("is_end")) & pl.col("begins_us").is_not_null())
-    begun_at = (pl.col("begins_us") + pl.col("is_end").cast(pl.Int64())).cast(pl.Datetime("us")).alias("at")
-    # raw keeps one record of a name at an instant, so a cut and a serial number of one scrape are a microsecond apart
+    begun_at = pl.col("begins_us").cast(pl.Datetime("us"))
+    begins = cuts.filter(~pl.col("is_reset") & pl.col("begins_us").is_not_null()).with_columns(begun_at.alias("at"), -pl.col("row_no"))
+    # raw keeps one record of a name at an instant, so cuts and a serial number of one scrape are microseconds apart
     instant = timedelta(microseconds=1)
     found = pl.concat([
         cuts.with_columns(pl.when("is_said").then(pl.col("at") - instant).otherwise("at").alias("at")),
-        begins.with_columns(begun_at, -pl.col("row_no")),
+        begins,
     ]).unique([*place, "at"], keep="first", maintain_order=True)  # fmt: skip
     is_later = (pl.col("named_at") >= pl.col("at").shift(-1).over(place)).fill_null(False)
     again = cuts.filter("is_reset", pl.col("serial").is_not_null(), ~is_later).join(
@@ -611,7 +611,7 @@ def _cuts(spans: pl.DataFrame, came: pl.DataFrame, readings: pl.DataFrame, perio
     return pl.concat([found.with_columns(serial=pl.lit(None, pl.String())), again.with_columns(is_end=False)]).select(
         alias.alias("alias"),
         pl.col("serial").alias("drive_id"),
-        pl.col("at").alias("valid_from"),
+        pl.when("is_end").then(pl.coalesce(begun_at + 2 * instant, "at")).otherwise("at").alias("valid_from"),
         pl.when("is_end").then("at").alias("valid_to"),
         alias.alias("seen_as"),
         pl.lit(False).alias("is_together"),

@@ -15,7 +15,19 @@ with claims as (
     left join {{ ref('int_serials') }} as serials on claims.drive_id = serials.drive_id
 ),
 
--- sightings, and cuts, which have no source; a sighting at the instant of a cut is after it
+-- sightings, and cuts, which have no source here: of a cut with an end nobody knows when between the two its drive went
+seen_names as (
+    select alias, source, drive_id, collected_at, valid_from, valid_until, false as is_end from claims where source <> 'mapping'
+    union all
+    select
+        alias, cast(null as string) as source, drive_id, collected_at, valid_from,
+        valid_to as valid_until,
+        valid_to is not null and {{ reports_ends('source') }} as is_end
+    from {{ ref('stg_raw__drive_aliases') }}
+    where drive_id is null
+),
+
+-- a sighting at the instant of a cut is after it
 looks as (
     select
         *,
@@ -25,15 +37,15 @@ looks as (
             when {{ reports_ends('source') }} then count(case when is_end then 1 end) over (partition by alias order by seen_at)
         end as cut_no
     from (
-        select alias, source, seen_at, bool_or(is_end) as is_end, max_by(drive_id, (collected_at is not null, collected_at, drive_id)) as drive_id
+        select
+            alias, source, seen_at,
+            max_by(drive_id, (collected_at is not null, collected_at, drive_id)) as drive_id,
+            bool_or(is_end) as is_end,
+            min(since) as since
         from (
-            select alias, source, drive_id, collected_at, valid_from as seen_at, false as is_end from claims where source <> 'mapping'
+            select *, valid_from as seen_at, cast(null as timestamp) as since from seen_names
             union all
-            select alias, source, drive_id, collected_at, valid_until as seen_at, false as is_end from claims where source <> 'mapping' and valid_from is not null
-            union all
-            select alias, cast(null as string) as source, drive_id, collected_at, valid_from as seen_at, valid_to is not null as is_end
-            from {{ ref('stg_raw__drive_aliases') }}
-            where drive_id is null
+            select *, valid_until as seen_at, valid_from as since from seen_names where valid_from is not null
         ) as seen
         where seen_at is not null
         group by alias, source, seen_at
@@ -74,26 +86,37 @@ narrowed_runs as (
 
 -- since when a drive bore the name, until when for certain, and from when on the next one did
 passed_runs as (
+    -- a drive that was seen within a cut, and is not the next one, may have gone at once
+    {%- set gone_at %}
+        case
+            when looks.since < narrowed_runs.last_at and coalesce(narrowed_runs.drive_id <> narrowed_runs.next_drive_id, true)
+                then narrowed_runs.last_at + interval 1 microsecond
+            else looks.seen_at
+        end
+    {%- endset %}
     select
         narrowed_runs.alias, narrowed_runs.source, narrowed_runs.drive_id, narrowed_runs.next_drive_id, narrowed_runs.is_seen_again,
         narrowed_runs.next_at is null as is_last,
         coalesce(
-            lag(coalesce(max(cuts.seen_at), narrowed_runs.next_at)) over (partition by narrowed_runs.alias, narrowed_runs.source order by narrowed_runs.first_at),
+            lag(coalesce(max(looks.seen_at), narrowed_runs.next_at)) over (partition by narrowed_runs.alias, narrowed_runs.source order by narrowed_runs.first_at),
             narrowed_runs.first_at
         ) as from_at,
-        coalesce(min(cuts.seen_at), narrowed_runs.last_at + interval 1 microsecond) as until_at,
-        coalesce(max(cuts.seen_at), narrowed_runs.next_at) as next_from_at,
-        min(cuts.seen_at) is null as is_uncut,
-        -- a watching source still sees the drive, unless the cut has an end
-        min(
-            case when not {{ is_watching('narrowed_runs.source') }} or (cuts.is_end and {{ reports_ends('narrowed_runs.source') }}) then cuts.seen_at end
+        coalesce(min_by({{ gone_at }}, looks.seen_at), narrowed_runs.last_at + interval 1 microsecond) as until_at,
+        coalesce(max(looks.seen_at), narrowed_runs.next_at) as next_from_at,
+        min(looks.seen_at) is null as is_uncut,
+        -- a watching source still sees the drive, unless its own cut is an end
+        min_by(
+            {{ gone_at }},
+            case
+                when not {{ is_watching('narrowed_runs.source') }} or (looks.is_end and {{ reports_ends('narrowed_runs.source') }}) then looks.seen_at
+            end
         ) as end_at
     from narrowed_runs
-    left join looks as cuts
-        on cuts.source is null
-        and narrowed_runs.alias = cuts.alias
-        and cuts.seen_at > narrowed_runs.last_at
-        and cuts.seen_at <= coalesce(narrowed_runs.next_at, cuts.seen_at)
+    left join looks
+        on looks.source is null
+        and narrowed_runs.alias = looks.alias
+        and looks.seen_at > narrowed_runs.last_at
+        and looks.seen_at <= coalesce(narrowed_runs.next_at, looks.seen_at)
     group by
         narrowed_runs.alias, narrowed_runs.source, narrowed_runs.drive_id, narrowed_runs.next_drive_id, narrowed_runs.first_at, narrowed_runs.is_seen_again,
         narrowed_runs.last_at, narrowed_runs.next_at
