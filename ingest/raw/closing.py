@@ -44,10 +44,11 @@ def close(landing: Landing) -> dict[str, int]:
 def _note(landing: Landing, contradicted: pl.DataFrame) -> None:
     """Say which drive-hours contradict what has landed."""
     if contradicted.height:
-        file_no, device, hour, ios, before = contradicted.row(0)
+        file_no, device, hour, *counts = contradicted.row(0)
+        ios, before = (f"{ios} I/Os that took {busy / 1000:.0f} ms" for ios, busy in (counts[::2], counts[1::2]))
         landing.by_no[file_no].notes.append(
             f"{contradicted.height} drive-hours differ from those that have landed of the same devices and times, such as {device} {hour}: "
-            f"{ios} I/Os, before {before}; one of each counts. {TWO_MACHINES} docs/sources/{landing.source}.md says how to tell hosts apart"
+            f"{ios}, before {before}; one of each counts. {TWO_MACHINES} docs/sources/{landing.source}.md says how to tell hosts apart"
         )
 
 

@@ -30,6 +30,7 @@ BATCH_BYTES = 32 << 20
 _ID = {"file_no": pl.Int64(), "row_no": pl.Int64()}
 _CONTRADICTED = {
     "file_no": pl.Int64(), "drive_id": pl.String(), "hour_utc": pl.Datetime("us"), "ios": pl.Int64(), "ios_before": pl.Int64(),
+    "busy_us": pl.Float64(), "busy_us_before": pl.Float64(),
 }  # fmt: skip
 
 
@@ -80,12 +81,16 @@ def _contradicted(new: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
     What one collector delivers again agrees (docs/decisions/0009-identity.md says how closely): these are two machines of one name.
     """
     ios = pl.coalesce(pl.col("read_ios") + pl.col("write_ios"), "io_count").alias("ios")
+    busy = pl.sum_horizontal(pl.col(f"{way}_ios") * pl.col(f"{way}_latency_us") for way in ("read", "write"))
+    counts = (ios, pl.coalesce(pl.col("io_count") * pl.col("latency_us"), busy).alias("busy_us"), pl.col("coverage"))
     time = ["drive_id", "hour_utc", "from_utc", "to_utc"]
-    before = stored.select(*time, ios.alias("ios_before"), pl.col("coverage").alias("covered_before"))
-    met = new.select("file_no", *time, ios, "coverage").join(before, on=time, nulls_equal=True)
-    most = pl.max_horizontal("ios", "ios_before")
-    differ = ((pl.col("ios") - pl.col("ios_before")).abs() > 0.1 * most) & (most >= 100)
-    met = met.filter(differ, (pl.col("coverage") - pl.col("covered_before")).abs() < 0.02)
+    met = new.select("file_no", *time, *counts).join(stored.select(*time, *counts), on=time, nulls_equal=True, suffix="_before")
+    met = met.filter((pl.col("coverage") - pl.col("coverage_before")).abs() < 0.02, pl.max_horizontal("ios", "ios_before") >= 100)
+    apart = {name: (pl.col(name) - pl.col(f"{name}_before")).abs() for name in ("ios", "busy_us")}
+    most = {name: pl.max_horizontal(name, f"{name}_before") for name in apart}
+    # what one collector saw of a stall at the end of an hour, another may see in the next
+    is_other_time = apart["busy_us"].sum().over("drive_id") > 0.1 * most["busy_us"].sum().over("drive_id")
+    met = met.filter((apart["ios"] > 0.1 * most["ios"]) | (is_other_time & (apart["busy_us"] > 0.1 * most["busy_us"])))
     met = met.unique(["drive_id", "hour_utc"]).sort("drive_id", "hour_utc")
     return met.select(pl.col(name).cast(dtype) for name, dtype in _CONTRADICTED.items())
 

@@ -795,9 +795,9 @@ def test_counters_become_hours(warehouse: Warehouse) -> None:
     assert set(warehouse.rows("drive_hours", "source raid_group_id is_alias is_group_guessed")) == {("diskstats", "web1", True, True)}
 
 
-def counting(*looks: tuple[int, dict[str, int]], host: str = "web1") -> dict[str, str]:
-    """A file of looks: the minute after TS, and the reads that each device counted so far, of a millisecond each."""
-    return {f"{host}/diskstats": "".join(snapshot(60 * at, *((d, n, n, 0, 0) for d, n in counts.items())) for at, counts in looks)}
+def counting(*looks: tuple[int, dict[str, int]], host: str = "web1", ms: int = 1) -> dict[str, str]:
+    """A file of looks: the minute after TS, and the reads that each device counted so far, each of `ms` milliseconds."""
+    return {f"{host}/diskstats": "".join(snapshot(60 * at, *((d, n, ms * n, 0, 0) for d, n in counts.items())) for at, counts in looks)}
 
 
 def minutes(warehouse: Warehouse, drive: str = "web1/sda") -> list[tuple[Any, ...]]:
@@ -928,15 +928,18 @@ CALM = [(minute, {"sda": 100 * (minute + 30)}) for minute in range(-20, 101)]
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "count"),
-    [(CALM, BUSY, 2), (BUSY, CALM, 2), (BUSY[:81], BUSY, 0), (BUSY, BUSY[40:], 0), (BUSY[:60], CALM[61:], 0)],
-)
+    ("first", "second", "ms", "count"),
+    [
+        (CALM, BUSY, 1, 2), (BUSY, CALM, 1, 2), (BUSY[:81], BUSY, 1, 0), (BUSY, BUSY[40:], 1, 0), (BUSY[:60], CALM[61:], 1, 0),
+        (CALM, CALM, 5, 2), (CALM[:60], CALM[61:], 5, 0),
+    ],
+)  # fmt: skip
 def test_machines_of_one_name_in_two_calls_are_noted(
-    first: list[tuple[int, dict[str, int]]], second: list[tuple[int, dict[str, int]]], count: int, warehouse: Warehouse
+    first: list[tuple[int, dict[str, int]]], second: list[tuple[int, dict[str, int]]], ms: int, count: int, warehouse: Warehouse
 ) -> None:
-    """Both are web1, or one delivers again, or more, or goes on."""
+    """Both are web1, or one delivers again, or more, or goes on; or the second is slower."""
     assert all(file.note is None for file in warehouse.land("diskstats", counting(*first)).files)
-    (file,) = warehouse.land("diskstats", counting(*second)).files
+    (file,) = warehouse.land("diskstats", counting(*second, ms=ms)).files
     assert (file.note or "").startswith(f"{count} drive-hours differ from those that have landed" * bool(count))
     assert (TWO_MACHINES in (file.note or "")) == bool(count)
 
