@@ -108,12 +108,13 @@ _COUNTING = "01234567890123456789abcdef"
 
 def is_placeholder(name: str) -> bool:
     """Whether a serial number or world wide name stands for none, as vendors write it: `---`, `000000`, `N/A`, `0123456789`, or
-    `5000000000000001`, which is all zeros but for its ends.
+    `5000000000000001`, which is all zeros but for its ends; and half a name of 128 bits (`0x6...`), which volumes of one controller share.
     """
     core = re.sub("[^0-9a-z]", "", re.sub("^(wwn:)?(0x|eui[.]|naa[.]|uuid[.])?", "", name.strip().lower()))
     is_one_repeated = len(set(core)) == 1 and (len(core) > 2 or core[0] == "0")
     counts = len(core) > 7 and core[0] in "01" and core in _COUNTING
-    is_none = core in _NO_NAMES or is_one_repeated or counts or re.fullmatch("[0-9a-f]0{10,}[0-9a-f]", core) is not None
+    is_half = re.fullmatch("(wwn:)?(0x|naa[.])6[0-9a-f]{15}", name.strip().lower()) is not None
+    is_none = core in _NO_NAMES or is_one_repeated or counts or is_half or re.fullmatch("[0-9a-f]0{10,}[0-9a-f]", core) is not None
     return name.isascii() and is_none
 
 

@@ -33,5 +33,7 @@ def test_a_host_is_the_address_without_its_port() -> None:
 def test_placeholders_of_vendors_name_no_drive() -> None:
     none = ["---------------", "000000", "0", "N/A", "none", "Unknown", "To be filled by O.E.M.", "Default string", "XXXXXXXX", " "]
     none += ["0123456789", "123456789012", "0123456789ABCDEF", "0x5000000000000001", "eui.0000000000000000", "wwn:0x5000000000000002"]
+    none += ["0x600508b1001c7a3e", "naa.600508B1001C7A3E", "wwn:0x600508b1001c7a3e"]
     names = ["S1", "1", "11", "WD-AAA0001", "0x5000c500a1b2c3d4", "23456789", "D00000001", "1234567", "eui.0025385b11b0a1f2", "\u00e9"]
+    names += ["600508b1001c7a3e", "0x600508b1001c7a3e0123456789abcdef"]
     assert [name for name in (*none, *names) if is_placeholder(name)] == none

@@ -196,6 +196,7 @@ def test_a_sample_with_a_cut_is_two(warehouse: Warehouse) -> None:
         (("0x5000c500c0ffee01", "0x5000c500c0ffee01"), ("M1", "M2"), "models M1 and M2"),
         (("0x5000000000000001", "0x5000000000000001"), ("M1", "M1"), "0x5000000000000001 is no true world wide name"),
         (("0x6666666666666666", "0x6666666666666666"), ("M1", "M1"), "is no true world wide name"),
+        (("0x600508b1001c7a3e", "0x600508b1001c7a3e"), ("M1", "M1"), "is no true world wide name"),
         (("0x5000c500c0ffee01", "0x5000c500c0ffee02"), ("M1", "M1"), "world wide names 0x5000c500c0ffee01 and 0x5000c500c0ffee02"),
         (("", ""), ("M1", "M1"), "without a world wide name of both"),
         (("0x5000c500c0ffee01", "0x5000c500c0ffee01"), ("M1", "M1"), None),
