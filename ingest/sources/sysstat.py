@@ -264,18 +264,19 @@ def in_spans(used: pl.DataFrame, seconds: int) -> pl.DataFrame:
 
 
 def cuts_of(spans: pl.DataFrame, restarted: pl.DataFrame) -> pl.DataFrame:
-    """Who bears a device's name has to be seen again after a restart, and after a gap of more than two intervals."""
+    """Who bears a device's name has to be seen again after a restart, after a gap of more than two intervals, and where the device came."""
     place = ["host", "device"]
     spans = spans.with_columns(pl.col("ends_us").shift(1).over(place).alias("before_us"))
     missing = pl.col("begins_us") - pl.col("before_us")
     length = pl.col("ends_us") - pl.col("begins_us")
     late = pl.when("is_long").then(before_end(pl.col("ends_us"), length)).otherwise(before_end(pl.col("begins_us"), missing))
-    gaps = spans.filter(pl.col("is_long") | (missing > GAP * pl.col("seconds") * 1_000_000).fill_null(False))
-    early = pl.when("is_long").then("begins_us").otherwise("before_us")
-    gaps = gaps.join(restarted, on=["file_no", "row_no"], how="anti").select(
-        *place, late.alias("at_us"), early.alias("seen_us"), "file_no", "row_no"
-    )
-    return cut_records(pl.concat([gaps, restarted.rename({"at": "at_us"})], how="diagonal"))
+    has_come = (pl.col("has_come") & pl.col("before_us").is_null()).alias("has_come")
+    cut = spans.filter(has_come | pl.col("is_long") | (missing > GAP * pl.col("seconds") * 1_000_000).fill_null(False))
+    # the name passed between two looks, and one may have been within the gap
+    early = pl.when("is_long").then("begins_us").otherwise("before_us").alias("seen_us")
+    late = pl.when(has_come).then("begins_us").otherwise(late).alias("at_us")
+    cut = cut.join(restarted, on=["file_no", "row_no"], how="anti").select(*place, late, early, "file_no", "row_no")
+    return cut_records(pl.concat([cut, restarted.rename({"at": "at_us"})], how="diagonal_relaxed"))
 
 
 def totals(spans: pl.DataFrame, seconds: int) -> pl.DataFrame:

@@ -290,6 +290,10 @@ def test_a_drive_that_came_within_an_interval_was_there_at_its_end(tool: str, wa
         ("web1/sda", None, 1.0), ("web1/sdb", H + timedelta(minutes=19, seconds=59), pytest.approx(2401 / 3600)),
     ]  # fmt: skip
     assert warehouse.rows("drive_hours", "read_ios io_count", drive_id="web1/sdb") in ([(30_000, None)], [(None, 30_000)])
+    # another drive may have been sdb before
+    assert warehouse.rows("drive_aliases", "alias drive_id valid_from valid_to") == [
+        ("web1/sdb", None, H + timedelta(minutes=19, seconds=59), None)
+    ]
 
 
 @pytest.mark.parametrize("damage", ["a wild figure", "a lost figure", "a name cut off", "a line cut off"])
