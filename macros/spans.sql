@@ -50,6 +50,7 @@ unmeasured_stretches as (
 -- A name that passed between two looks did so in a stretch that its source did not measure, if one of them is over and long enough between the looks.
 -- Until the first stretch the old drive had the name, from the last one on the new drive. Each half is decided on the day of its look, so that no other day has to be read.
 parted_names as (
+    {%- set is_long %}least(unmeasured_stretches.span_from_utc, names.to_utc) > greatest(unmeasured_stretches.reached_utc, names.from_utc) + interval {{ var('unmeasured_minutes') }} minute{% endset %}
     select
         unmeasured_stretches.drive_id, unmeasured_stretches.source, unmeasured_stretches.day_utc, names.from_utc,
         case when names.from_utc >= unmeasured_stretches.day_utc then min(unmeasured_stretches.reached_utc) end as old_until_utc,
@@ -60,10 +61,12 @@ parted_names as (
         and coalesce(names.old_drive_id, names.new_drive_id) is not null
         and names.from_utc < unmeasured_stretches.span_from_utc
         and names.to_utc > unmeasured_stretches.reached_utc
+        -- between a look and what is measured first after it there is always some time
+        and (unmeasured_stretches.reached_utc > unmeasured_stretches.day_utc or {{ is_long }})
     group by unmeasured_stretches.drive_id, unmeasured_stretches.source, unmeasured_stretches.day_utc, names.from_utc, names.to_utc
     having bool_or(
         unmeasured_stretches.is_over
-        and least(unmeasured_stretches.span_from_utc, names.to_utc) > greatest(unmeasured_stretches.reached_utc, names.from_utc) + interval {{ var('unmeasured_minutes') }} minute
+        and {{ is_long }}
     )
 ),
 
