@@ -41,11 +41,12 @@ looks as (
             alias, source, seen_at,
             max_by(drive_id, (collected_at is not null, collected_at, drive_id)) as drive_id,
             bool_or(is_end) as is_end,
-            min(since) as since
+            min(since) as since,
+            max(until) as until
         from (
-            select *, valid_from as seen_at, cast(null as timestamp) as since from seen_names
+            select *, valid_from as seen_at, cast(null as timestamp) as since, valid_until as until from seen_names
             union all
-            select *, valid_until as seen_at, valid_from as since from seen_names where valid_from is not null
+            select *, valid_until as seen_at, valid_from as since, cast(null as timestamp) as until from seen_names where valid_from is not null
         ) as seen
         where seen_at is not null
         group by alias, source, seen_at
@@ -86,23 +87,21 @@ narrowed_runs as (
 
 -- since when a drive bore the name, until when for certain, and from when on the next one did
 passed_runs as (
-    -- a drive that was seen within a cut, and is not the next one, may have gone at once
-    {%- set gone_at %}
-        case
-            when looks.since < narrowed_runs.last_at and coalesce(narrowed_runs.drive_id <> narrowed_runs.next_drive_id, true)
-                then narrowed_runs.last_at + interval 1 microsecond
-            else looks.seen_at
-        end
+    -- of two drives of which one was seen within a cut nobody knows whether it had just come, or went at once
+    {%- set is_other = 'coalesce(narrowed_runs.drive_id <> narrowed_runs.next_drive_id, true)' %}
+    {%- set gone_at -%}
+        case when looks.since < narrowed_runs.last_at and {{ is_other }} then narrowed_runs.last_at + interval 1 microsecond else looks.seen_at end
     {%- endset %}
+    {%- set came_at = 'max_by(case when looks.until > narrowed_runs.next_at and ' ~ is_other ~ ' then narrowed_runs.next_at else looks.seen_at end, looks.seen_at)' %}
     select
         narrowed_runs.alias, narrowed_runs.source, narrowed_runs.drive_id, narrowed_runs.next_drive_id, narrowed_runs.is_seen_again,
         narrowed_runs.next_at is null as is_last,
         coalesce(
-            lag(coalesce(max(looks.seen_at), narrowed_runs.next_at)) over (partition by narrowed_runs.alias, narrowed_runs.source order by narrowed_runs.first_at),
+            lag(coalesce({{ came_at }}, narrowed_runs.next_at)) over (partition by narrowed_runs.alias, narrowed_runs.source order by narrowed_runs.first_at),
             narrowed_runs.first_at
         ) as from_at,
         coalesce(min_by({{ gone_at }}, looks.seen_at), narrowed_runs.last_at + interval 1 microsecond) as until_at,
-        coalesce(max(looks.seen_at), narrowed_runs.next_at) as next_from_at,
+        coalesce({{ came_at }}, narrowed_runs.next_at) as next_from_at,
         min(looks.seen_at) is null as is_uncut,
         -- a watching source still sees the drive, unless its own cut is an end
         min_by(
