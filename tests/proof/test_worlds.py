@@ -109,7 +109,10 @@ def steps(world: World, source: str) -> Iterator[list[Step]]:
             step.has_come, step.is_doubtful = has_come, is_new and not has_come
             found[each.host.number, each.device].append(step)
         for device in found.values():
-            yield with_breaks(device, [up for _, up in device[0].host.boots] if source == "sadf" else [])
+            # a restart cuts the names of the devices that its delivery has intervals of
+            known = [part for part in delivered if any(part[0] <= each.end < part[1] for each in device)]
+            ups = [up for _, up in device[0].host.boots if source == "sadf" and any(since <= up < until for since, until in known)]
+            yield with_breaks(device, ups)
         return
     for one in series(world, source):
         is_reported = (source in ("prometheus", "api") and one.is_reported) or world.plan.sources == "zfs"
@@ -379,7 +382,9 @@ def _attribute(
     if not drive.is_named or name == drive.serial:
         attributed[drive.number, hour] += amount
     else:
-        attributed[drive.number, hour + 1000] += amount  # at most the truth, and not what is asked for
+        # at most the truth, and not what is asked for; by each name that sources have for the host
+        is_own = name.partition("/")[0] in {host.name for host in world.hosts}
+        attributed[drive.number, hour + (1000 if is_own else 3000)] += amount
     return drive
 
 
@@ -406,14 +411,14 @@ def _most(said: Verdicts, world: World, attributed: dict[tuple[int, int], float]
     slack = {"sadf": 1800, "iostat": 1800}.get(world.plan.sources.split()[0], 900) + max(abs(host.set_by) for host in world.hosts)
     # where sources call a host differently nothing says that a device whose drive one of them does not know is the drive of the other
     is_named_twice = "pod address" in world.plan.happenings and " diskstats" in world.plan.sources
-    totals: dict[tuple[int, bool], float] = defaultdict(float)
+    totals: dict[tuple[int, int], float] = defaultdict(float)
     for (number, hour), amount in attributed.items():
         drive = world.drives[number]
         begin = DAY + hour % 1000 * HOUR
         most = (
             borne(world, drive, begin - slack, begin + HOUR + slack) if is_time else world.ios(drive, begin - slack, begin + HOUR + slack)
         )
-        totals[number, is_named_twice and hour >= 1000] += amount
+        totals[number, is_named_twice * (hour // 1000)] += amount
         if amount > most + 20 + twice[number, hour % 1000] * max(drive.rates):
             said.say(world, 2, f"{drive.serial} {hour % 1000:02}:00: {amount:.0f} attributed, at most {most} happened")
     for (number, _), amount in totals.items():
@@ -700,6 +705,8 @@ ONCE_BROKEN = [
     Plan(697416, 1, 6, 3, ("cross", "untold", "replace"), "diskstats smartctl"),
     Plan(46497, 1, 8, 4, ("reseat", "clock", "pod", "gap"), "api", overlap=True, deliveries=3),  # another pod, after a gap
     Plan(8, 1, 8, 4, ("reseat", "boot", "second boot", "paths", "untold", "arrays"), "diskstats smartctl", True, 3),  # seen within a cut
+    Plan(404, 2, 3, 3, ("clock", "cross", "clusters", "port", "second boot", "gap"), "iostat lsblk", overlap=True),  # a gap of two calls
+    Plan(3113, 3, 3, 3, ("cross",), "iostat lsblk"),  # measured first four minutes after the look
 ]
 
 
@@ -742,7 +749,7 @@ FAULTS = {
     "a drive bears its name until another is seen": (NAMES, "narrowed_runs.last_at + interval 1 microsecond)", "narrowed_runs.next_at)"),
     "a drive bears its name since the last look at another": (
         NAMES,
-        "coalesce(max(looks.seen_at), narrowed_runs.next_at)",
+        "coalesce({{ came_at }}, narrowed_runs.next_at)",
         "narrowed_runs.last_at",
     ),
     "sightings are rounded to the hour": (NAMES, "select *, valid_from as seen_at", "select *, date_trunc('hour', valid_from) as seen_at"),
