@@ -292,13 +292,13 @@ def _absences(snapshots: pl.DataFrame) -> pl.DataFrame:
 
 
 def _came(snapshots: pl.DataFrame, absences: pl.DataFrame) -> pl.DataFrame:
-    """Cuts where a device came after a look that did not list it: it may be another drive than earlier files describe."""
+    """Cuts at the last look that did not list a device before it came: it may be another drive than earlier files describe."""
     place = ["host", "device"]
     first = snapshots.filter(~is_path("device")).unique(place, keep="first", maintain_order=True).sort("at", maintain_order=True)
     absent = absences.with_columns(pl.col("at").alias("absent_at"))
     came = first.join_asof(absent, on="at", by=place, allow_exact_matches=False, check_sortedness=False).drop_nulls("absent_at")
-    at, absent_at = ((pl.col(name) * 1e6).round().cast(pl.Int64) for name in ("at", "absent_at"))
-    return cut_records(came.with_columns(before_end(at, at - absent_at).alias("at_us"), absent_at.alias("seen_us")))
+    at = (pl.col("absent_at") * 1e6).round().cast(pl.Int64)
+    return cut_records(came.with_columns(at.alias("at_us"), pl.lit(None, pl.Int64()).alias("seen_us")))
 
 
 def with_paths(intervals: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -192,8 +192,9 @@ def damaged_looks(intervals: pl.DataFrame, rejected: pl.DataFrame) -> pl.DataFra
 
 
 def with_arrivals(intervals: pl.DataFrame, damaged: pl.DataFrame) -> pl.DataFrame:
-    """Intervals, with `has_come` where the tool lists others of the host before but not the device, and counts it from 0. Since when it
-    has been there within the interval nobody knows, so that its I/Os are those of the last second. A look that is `damaged` lists no one.
+    """Intervals, with the `look` before each, and `has_come` where it lists others of the host but not the device, which counts from 0.
+    Since when it has been there within the interval nobody knows, so that its I/Os are those of the last second. A `damaged` look lists
+    no one.
     """
     of_tool = ["host", "is_split", "ends"]
     looks = intervals.select(of_tool).unique().sort(of_tool).with_columns(pl.col("ends").shift(1).over("host", "is_split").alias("look"))
@@ -205,7 +206,7 @@ def with_arrivals(intervals: pl.DataFrame, damaged: pl.DataFrame) -> pl.DataFram
     found = found.with_columns((follows & pl.col("was_there").is_null()).fill_null(False).alias("has_come"))
     second = pl.when("has_come").then(pl.col("seconds")).otherwise(1.0)
     rates = [name for name in INTERVAL if name.endswith(("rate", "per_s"))]
-    return found.with_columns(pl.col(rates) * second, pl.col("seconds") / second).drop("look", "was_there")
+    return found.with_columns(pl.col(rates) * second, pl.col("seconds") / second).drop("was_there")
 
 
 def of_one_tool(intervals: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -274,7 +275,7 @@ def cuts_of(spans: pl.DataFrame, restarted: pl.DataFrame) -> pl.DataFrame:
     cut = spans.filter(has_come | pl.col("is_long") | (missing > GAP * pl.col("seconds") * 1_000_000).fill_null(False))
     # the name passed between two looks, and one may have been within the gap
     early = pl.when("is_long").then("begins_us").otherwise("before_us").alias("seen_us")
-    late = pl.when(has_come).then("begins_us").otherwise(late).alias("at_us")
+    late = pl.when(has_come).then(pl.col("look").to_physical()).otherwise(late).alias("at_us")
     cut = cut.join(restarted, on=["file_no", "row_no"], how="anti").select(*place, late, early, "file_no", "row_no")
     return cut_records(pl.concat([cut, restarted.rename({"at": "at_us"})], how="diagonal_relaxed"))
 

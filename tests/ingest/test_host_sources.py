@@ -830,7 +830,7 @@ REMADE = [(minute, {"sda": minute, "sdb": 100 + minute}) for minute in range(41)
         (
             [*((n, {"sdb": 90 + n}) for n in range(-20, 0)), *((n, {"sda": 100 + n}) for n in range(41))],
             [(0, None, 40)],
-            [(SDA, -1), (SDA, -0.25)],
+            [(SDA, -1)],
         ),
         # one look is missing, then two
         (EVERY_MINUTE[:30] + EVERY_MINUTE[31:], [(None, None, 60)], []),

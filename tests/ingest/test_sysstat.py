@@ -291,9 +291,7 @@ def test_a_drive_that_came_within_an_interval_was_there_at_its_end(tool: str, wa
     ]  # fmt: skip
     assert warehouse.rows("drive_hours", "read_ios io_count", drive_id="web1/sdb") in ([(30_000, None)], [(None, 30_000)])
     # another drive may have been sdb before
-    assert warehouse.rows("drive_aliases", "alias drive_id valid_from valid_to") == [
-        ("web1/sdb", None, H + timedelta(minutes=19, seconds=59), None)
-    ]
+    assert warehouse.rows("drive_aliases", "alias drive_id valid_from valid_to") == [("web1/sdb", None, H + timedelta(minutes=10), None)]
 
 
 @pytest.mark.parametrize("damage", ["a wild figure", "a lost figure", "a name cut off", "a line cut off"])
