@@ -15,14 +15,14 @@ with claims as (
 ),
 
 -- A device has a serial until it is next looked at, if it has the same one then. Looks less than an hour apart are of one round,
--- in which a device has what it had until another serial is found on it. lsblk lists a whole host: a device that it no longer lists is gone.
+-- in which a device has what it had until another serial is found on it. lsblk and Ceph list all: a device that they no longer list is gone.
 named_devices as (
     select
         source, drive_id, host, valid_from,
         case
             when lead(drive_id) over looks = drive_id then lead(valid_from) over looks
             else greatest(
-                least(valid_from + case when source = 'lsblk' then interval 2 minute else interval 60 minute end, lead(valid_from) over looks),
+                least(valid_from + case when source in ('lsblk', 'ceph') then interval 2 minute else interval 60 minute end, lead(valid_from) over looks),
                 valid_from + interval 1 microsecond
             )
         end as named_until
