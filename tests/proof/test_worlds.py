@@ -103,7 +103,9 @@ def steps(world: World, source: str) -> Iterator[list[Step]]:
         listed = {(each.host.number, each.device, each.end) for each in seen}
         for each in seen:
             is_new = (each.host.number, each.begin) in looked and (each.host.number, each.device, each.begin) not in listed
-            has_come = is_new and any(since <= each.begin and each.end < until for since, until in delivered)
+            # an interval of more than an hour is rejected
+            is_known = each.end - each.begin <= HOUR and any(since <= each.begin and each.end < until for since, until in delivered)
+            has_come = is_new and is_known
             begin = each.end - 1 if has_come else each.begin
             step = Step(source, source, each.host, each.device, begin, each.end, each.bearing, each.ios)
             step.has_come, step.is_doubtful = has_come, is_new and not has_come
@@ -181,7 +183,10 @@ def stretches(world: World) -> Iterator[tuple[list[Step], list[tuple[int, int]]]
                     # other sources' looks name a drive without a serial number where they give its host the same name
                     is_alike = "lsblk" in world.plan.sources and "pod address" not in world.plan.happenings
                     is_looked = stretch[0].is_reported or source not in ("prometheus", "api") or is_alike
-                    yield stretch, [look for look in seen if is_looked and begin <= look[0] <= end]
+                    found = [look for look in seen if is_looked and begin <= look[0] <= end]
+                    # one within those minutes may contradict another, but by itself decides nothing
+                    sure = begin + early - min(early, 300, length / 4), end - late * (source == "zfs")
+                    yield stretch, found if any(sure[0] <= at <= sure[1] for at, _ in found) else []
 
 
 def number_of(step: Step) -> int | None:
@@ -707,6 +712,8 @@ ONCE_BROKEN = [
     Plan(8, 1, 8, 4, ("reseat", "boot", "second boot", "paths", "untold", "arrays"), "diskstats smartctl", True, 3),  # seen within a cut
     Plan(404, 2, 3, 3, ("clock", "cross", "clusters", "port", "second boot", "gap"), "iostat lsblk", overlap=True),  # a gap of two calls
     Plan(3113, 3, 3, 3, ("cross",), "iostat lsblk"),  # measured first four minutes after the look
+    Plan(64499, 2, 3, 3, ("replace", "machines", "dock", "move", "cross", "untold"), "sadf lsblk", True, 3),  # seen as it came
+    Plan(524289, 1, 4, 3, ("pod address", "untold", "reseat", "cross", "clusters", "replace"), "ceph"),  # moved within the hour
 ]
 
 
