@@ -713,6 +713,7 @@ ONCE_BROKEN = [
     Plan(404, 2, 3, 3, ("clock", "cross", "clusters", "port", "second boot", "gap"), "iostat lsblk", overlap=True),  # a gap of two calls
     Plan(3113, 3, 3, 3, ("cross",), "iostat lsblk"),  # measured first four minutes after the look
     Plan(64499, 2, 3, 3, ("replace", "machines", "dock", "move", "cross", "untold"), "sadf lsblk", True, 3),  # seen as it came
+    Plan(13332, 3, 7, 4, ("arrays", "reseat", "swap", "port", "second boot", "move"), "ceph", overlap=True),  # two places in a quarter
     Plan(524289, 1, 4, 3, ("pod address", "untold", "reseat", "cross", "clusters", "replace"), "ceph"),  # moved within the hour
 ]
 
