@@ -23,6 +23,8 @@ from ingest.contract.values import TIMED
 from ingest.raw.staging import StagedDelivery, key_hashes
 from ingest.raw.store import drive_hour_files, source_of, table_files
 
+ALIKE = 0.1
+"""By which share of the greater of them two counts of one measurement may differ."""
 # rows of one look at clashing drive-hours; bounds memory when a whole day is sent again
 BATCH_ROWS = 1_000_000
 # compressed bytes of inventory or events looked at together
@@ -88,9 +90,10 @@ def _contradicted(new: pl.DataFrame, stored: pl.DataFrame) -> pl.DataFrame:
     met = met.filter((pl.col("coverage") - pl.col("coverage_before")).abs() < 0.02, pl.max_horizontal("ios", "ios_before") >= 100)
     apart = {name: (pl.col(name) - pl.col(f"{name}_before")).abs() for name in ("ios", "busy_us")}
     most = {name: pl.max_horizontal(name, f"{name}_before") for name in apart}
+    differs = {name: apart[name] > ALIKE * most[name] for name in apart}
     # what one collector saw of a stall at the end of an hour, another may see in the next
-    is_other_time = apart["busy_us"].sum().over("drive_id") > 0.1 * most["busy_us"].sum().over("drive_id")
-    met = met.filter((apart["ios"] > 0.1 * most["ios"]) | (is_other_time & (apart["busy_us"] > 0.1 * most["busy_us"])))
+    differs_in_all = apart["busy_us"].sum().over("drive_id") > ALIKE * most["busy_us"].sum().over("drive_id")
+    met = met.filter(differs["ios"] | (differs["busy_us"] & differs_in_all))
     met = met.unique(["drive_id", "hour_utc"]).sort("drive_id", "hour_utc")
     return met.select(pl.col(name).cast(dtype) for name, dtype in _CONTRADICTED.items())
 

@@ -490,17 +490,16 @@ def _stage_hours(perf: pl.DataFrame, names: pl.DataFrame, landing: Landing) -> N
         return
     place = ["drive_id", "hour"]
     before = ends.shift(1).over("drive_id")
-    steps = named.unique(["drive_id", "at"], keep="first", maintain_order=True).select(
-        *place, "ends_us", pl.max_horizontal(before, ends - most).fill_null(ends).alias("begins_us"), before.is_null().alias("is_start")
-    )
     # the drive may have been in another place before the name began
     since = names.select(pl.col("alias").alias("drive_id"), pl.col("valid_from").cast(pl.Int64).alias("since_us")).sort("since_us")
-    steps = steps.join_asof(since, left_on="ends_us", right_on="since_us", by="drive_id", check_sortedness=False).with_columns(
-        pl.when("is_start").then(pl.max_horizontal("begins_us", "since_us")).otherwise("begins_us").alias("begins_us")
-    )
+    looks = named.unique(["drive_id", "at"], keep="first", maintain_order=True)
+    steps = looks.join_asof(since, left_on="ends_us", right_on="since_us", by="drive_id", check_sortedness=False).select(
+        *place, "ends_us", pl.max_horizontal(pl.coalesce(before, "since_us"), ends - most).alias("begins_us"),
+        before.is_null().alias("is_start"),
+    )  # fmt: skip
     # the first look at a drive only begins what the next one says; an hour of it alone is covered by nothing
     is_alone = (pl.len().over(place) == 1) & ((ends % HOUR_US != 0) | (pl.len().over("drive_id") == 1))
-    steps = steps.filter(~pl.col("is_start") | is_alone).drop("since_us")
+    steps = steps.filter(~pl.col("is_start") | is_alone)
     named = named.join(steps, on=place, how="semi", maintain_order="left")
     steps = with_spans(_with_cuts(steps, names), ["drive_id"], pl.col("is_cut"))
     said = named.join(steps.drop("hour"), on=["drive_id", "ends_us"], how="left", maintain_order="left")
