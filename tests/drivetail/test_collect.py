@@ -161,8 +161,9 @@ def test_devices_are_listed_again_once_counters_began_anew(what: str, host: Host
     assert not ingest("diskstats", out, warehouse).unreadable
     hour = Raw(warehouse).rows("drive_hours", "from_utc to_utc read_ios coverage", drive_id="web1/sda", hour_utc=AT)
     assert hour == [(None, AT + timedelta(minutes=30), 3000, 0.5), (AT + timedelta(minutes=35), None, 2500, 1500 / 3600)]
-    cuts = Raw(warehouse).rows("drive_aliases", "alias drive_id valid_to")
-    assert cuts == [(f"web1/sd{d}", None, AT + timedelta(minutes=35)) for d in ("abcd" if what == "boot" else "a")]
+    cuts = Raw(warehouse).rows("drive_aliases", "alias drive_id valid_from valid_to")
+    between = AT + timedelta(minutes=30, microseconds=1), AT + timedelta(minutes=35)
+    assert cuts == [(f"web1/sd{d}", None, *between) for d in ("abcd" if what == "boot" else "a")]
 
 
 def test_a_rebuild_over_many_deliveries_is_one_event_with_its_whole_span(host: Host, tmp_path: Path) -> None:

@@ -810,7 +810,7 @@ def cuts(warehouse: Warehouse) -> list[tuple[str, float]]:
     """The names that have to be seen again, and between which minutes after TS."""
     rows = warehouse.rows("drive_aliases", "alias valid_from valid_to")
     assert warehouse.live("drive_aliases")["drive_id"].null_count() == len(rows)
-    return sorted((alias, round((at - AT).total_seconds() / 60, 3)) for alias, *both in rows for at in both if at)
+    return sorted((alias, (at - AT) // timedelta(seconds=1) / 60) for alias, *both in rows for at in both if at)
 
 
 SDA = "web1/sda"

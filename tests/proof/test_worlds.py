@@ -184,7 +184,7 @@ def stretches(world: World) -> Iterator[tuple[list[Step], list[tuple[int, int]]]
                     is_alike = "lsblk" in world.plan.sources and "pod address" not in world.plan.happenings
                     is_looked = stretch[0].is_reported or source not in ("prometheus", "api") or is_alike
                     found = [look for look in seen if is_looked and begin <= look[0] <= end]
-                    # one within those minutes may contradict another, but by itself decides nothing
+                    # a look within a pool's ten minutes may contradict another, but by itself decides nothing
                     sure = begin + early - min(early, 300, length / 4), end - late * (source == "zfs")
                     yield stretch, found if any(sure[0] <= at <= sure[1] for at, _ in found) else []
 
@@ -387,7 +387,7 @@ def _attribute(
     if not drive.is_named or name == drive.serial:
         attributed[drive.number, hour] += amount
     else:
-        # at most the truth, and not what is asked for; by each name that sources have for the host
+        # at most the truth, and not what is asked for; by each name that sources have for the host (2000 stands for a whole day)
         is_own = name.partition("/")[0] in {host.name for host in world.hosts}
         attributed[drive.number, hour + (1000 if is_own else 3000)] += amount
     return drive
