@@ -715,6 +715,8 @@ ONCE_BROKEN = [
     Plan(64499, 2, 3, 3, ("replace", "machines", "dock", "move", "cross", "untold"), "sadf lsblk", True, 3),  # seen as it came
     Plan(13332, 3, 7, 4, ("arrays", "reseat", "swap", "port", "second boot", "move"), "ceph", overlap=True),  # two places in a quarter
     Plan(524289, 1, 4, 3, ("pod address", "untold", "reseat", "cross", "clusters", "replace"), "ceph"),  # moved within the hour
+    Plan(94, 1, 8, 4, ("swap", "second boot", "port", "boot", "dock", "gap"), "zfs lsblk", deliveries=3),  # the third drive of one cut
+    Plan(11784, 1, 8, 5, ("boot", "replicas", "cross"), "prometheus lsblk"),  # another source saw a third drive in between
 ]
 
 

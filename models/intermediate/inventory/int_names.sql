@@ -2,7 +2,7 @@
 -- Grain: alias, from_utc. Where nobody has looked its drive is unknown, and there is no row: before it was first seen, from a cut on, where the
 -- device's counters began again, until it is seen again, and between two cuts.
 -- A source sees a name at instants. Between two sightings of one drive without a cut the name was that drive's. Between sightings of two it
--- passed: at the cut, if there was only one. An operator's mapping counts before all that was seen.
+-- passed: at the cut, if there was only one, and no third drive was seen. An operator's mapping counts before all that was seen.
 with claims as (
     select
         claims.source, claims.alias, claims.valid_from, claims.valid_until, claims.collected_at,
@@ -59,7 +59,8 @@ runs as (
         min(seen_at) as first_at,
         max(seen_at) as last_at,
         lead(min(seen_at)) over (partition by alias, source order by min(seen_at)) as next_at,
-        lead(drive_id) over (partition by alias, source order by min(seen_at)) as next_drive_id
+        lead(drive_id) over (partition by alias, source order by min(seen_at)) as next_drive_id,
+        lag(drive_id) over (partition by alias, source order by min(seen_at)) <> drive_id as is_another
     from (
         select
             *,
@@ -76,13 +77,14 @@ narrowed_runs as (
     {%- set old_at = 'max(case when looks.drive_id = runs.drive_id then looks.seen_at end)' %}
     {%- set new_at = 'min(case when looks.drive_id = runs.next_drive_id then looks.seen_at end)' %}
     select
-        runs.alias, runs.source, runs.drive_id, runs.next_drive_id, runs.first_at,
+        runs.alias, runs.source, runs.drive_id, runs.next_drive_id, runs.is_another, runs.first_at,
         runs.first_at < runs.last_at as is_seen_again,
+        coalesce(bool_or(looks.drive_id not in (runs.drive_id, runs.next_drive_id)), false) as is_of_three,
         case when {{ old_at }} >= {{ new_at }} then runs.last_at else coalesce({{ old_at }}, runs.last_at) end as last_at,
         case when {{ old_at }} >= {{ new_at }} then runs.next_at else coalesce({{ new_at }}, runs.next_at) end as next_at
     from runs
     left join looks on runs.alias = looks.alias and looks.seen_at > runs.last_at and looks.seen_at < runs.next_at
-    group by runs.alias, runs.source, runs.drive_id, runs.next_drive_id, runs.first_at, runs.last_at, runs.next_at
+    group by runs.alias, runs.source, runs.drive_id, runs.next_drive_id, runs.is_another, runs.first_at, runs.last_at, runs.next_at
 ),
 
 -- since when a drive bore the name, until when for certain, and from when on the next one did
@@ -102,7 +104,7 @@ passed_runs as (
         ) as from_at,
         coalesce(min_by({{ gone_at }}, looks.seen_at), narrowed_runs.last_at + interval 1 microsecond) as until_at,
         coalesce({{ came_at }}, narrowed_runs.next_at) as next_from_at,
-        min(looks.seen_at) is null as is_uncut,
+        min(looks.seen_at) is null and not narrowed_runs.is_of_three as is_uncut,
         -- a watching source still sees the drive, unless its own cut is an end
         min_by(
             {{ gone_at }},
@@ -116,9 +118,12 @@ passed_runs as (
         and narrowed_runs.alias = looks.alias
         and looks.seen_at > narrowed_runs.last_at
         and looks.seen_at <= coalesce(narrowed_runs.next_at, looks.seen_at)
+        -- where a third drive was seen in between, or came with that very cut, it is not the cut that tells when the name passed
+        and not narrowed_runs.is_of_three
+        and not coalesce(looks.since < narrowed_runs.first_at and narrowed_runs.is_another and narrowed_runs.drive_id <> narrowed_runs.next_drive_id, false)
     group by
         narrowed_runs.alias, narrowed_runs.source, narrowed_runs.drive_id, narrowed_runs.next_drive_id, narrowed_runs.first_at, narrowed_runs.is_seen_again,
-        narrowed_runs.last_at, narrowed_runs.next_at
+        narrowed_runs.last_at, narrowed_runs.next_at, narrowed_runs.is_of_three
 ),
 
 -- an operator's words; then what was seen, before what is unknown, and that before what is only taken to have gone on; names without a time
