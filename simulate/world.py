@@ -497,10 +497,11 @@ def series(world: World, source: str) -> list[Series]:
 
 
 def looks(world: World) -> list[Look]:
-    """All looks at what the devices of a host are."""
+    """All looks at what the devices of a host are. Who asks Ceph is told of all hosts."""
+    every = {at for host in world.hosts for at in world.looks(host)} if world.plan.sources == "ceph" else set()
     return [
         Look(host, at, host.clock(at), tuple(world.live(host.number, at)))
-        for host in world.hosts for at in world.looks(host)
+        for host in world.hosts for at in sorted(every) or world.looks(host) if world.is_up(host, at)
     ]  # fmt: skip
 
 

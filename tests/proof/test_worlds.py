@@ -184,6 +184,10 @@ def stretches(world: World) -> Iterator[tuple[list[Step], list[tuple[int, int]]]
                     is_alike = "lsblk" in world.plan.sources and "pod address" not in world.plan.happenings
                     is_looked = stretch[0].is_reported or source not in ("prometheus", "api") or is_alike
                     found = [look for look in seen if is_looked and begin <= look[0] <= end]
+                    # a drive that was seen within the cut, ten minutes before its end at most, may have been there after it
+                    late_at = max(device[first].begin, device[first].end - 600) if first >= 0 else begin
+                    within = [look for look in seen if late_at < look[0] < begin][-1:]
+                    found = [*(look for look in within if found and look[1] != found[0][1]), *found]
                     # a look within a pool's ten minutes may contradict another, but by itself decides nothing
                     sure = begin + early - min(early, 300, length / 4), end - late * (source == "zfs")
                     yield stretch, found if any(sure[0] <= at <= sure[1] for at, _ in found) else []
@@ -717,6 +721,9 @@ ONCE_BROKEN = [
     Plan(524289, 1, 4, 3, ("pod address", "untold", "reseat", "cross", "clusters", "replace"), "ceph"),  # moved within the hour
     Plan(94, 1, 8, 4, ("swap", "second boot", "port", "boot", "dock", "gap"), "zfs lsblk", deliveries=3),  # the third drive of one cut
     Plan(11784, 1, 8, 5, ("boot", "replicas", "cross"), "prometheus lsblk"),  # another source saw a third drive in between
+    Plan(7354, 1, 4, 3, ("boot", "second boot"), "iostat lsblk"),  # two boots within a gap
+    Plan(15020, 1, 6, 5, ("gap", "boot"), "zfs lsblk"),  # seen within a gap, and another one long after it
+    Plan(273, 2, 6, 3, ("move", "swap"), "ceph"),  # the look at another host tells of it
 ]
 
 

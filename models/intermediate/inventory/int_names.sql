@@ -59,8 +59,7 @@ runs as (
         min(seen_at) as first_at,
         max(seen_at) as last_at,
         lead(min(seen_at)) over (partition by alias, source order by min(seen_at)) as next_at,
-        lead(drive_id) over (partition by alias, source order by min(seen_at)) as next_drive_id,
-        lag(drive_id) over (partition by alias, source order by min(seen_at)) <> drive_id as is_another
+        lead(drive_id) over (partition by alias, source order by min(seen_at)) as next_drive_id
     from (
         select
             *,
@@ -77,24 +76,24 @@ narrowed_runs as (
     {%- set old_at = 'max(case when looks.drive_id = runs.drive_id then looks.seen_at end)' %}
     {%- set new_at = 'min(case when looks.drive_id = runs.next_drive_id then looks.seen_at end)' %}
     select
-        runs.alias, runs.source, runs.drive_id, runs.next_drive_id, runs.is_another, runs.first_at,
+        runs.alias, runs.source, runs.drive_id, runs.next_drive_id, runs.first_at,
         runs.first_at < runs.last_at as is_seen_again,
         coalesce(bool_or(looks.drive_id not in (runs.drive_id, runs.next_drive_id)), false) as is_of_three,
         case when {{ old_at }} >= {{ new_at }} then runs.last_at else coalesce({{ old_at }}, runs.last_at) end as last_at,
         case when {{ old_at }} >= {{ new_at }} then runs.next_at else coalesce({{ new_at }}, runs.next_at) end as next_at
     from runs
     left join looks on runs.alias = looks.alias and looks.seen_at > runs.last_at and looks.seen_at < runs.next_at
-    group by runs.alias, runs.source, runs.drive_id, runs.next_drive_id, runs.is_another, runs.first_at, runs.last_at, runs.next_at
+    group by runs.alias, runs.source, runs.drive_id, runs.next_drive_id, runs.first_at, runs.last_at, runs.next_at
 ),
 
 -- since when a drive bore the name, until when for certain, and from when on the next one did
 passed_runs as (
-    -- of two drives of which one was seen within a cut nobody knows whether it had just come, or went at once
-    {%- set is_other = 'coalesce(narrowed_runs.drive_id <> narrowed_runs.next_drive_id, true)' %}
+    -- the next drive may have been there since it was seen within a cut; of a drive that was last seen within one nobody knows if it stayed
     {%- set gone_at -%}
-        case when looks.since < narrowed_runs.last_at and {{ is_other }} then narrowed_runs.last_at + interval 1 microsecond else looks.seen_at end
+        case when looks.since < narrowed_runs.last_at and narrowed_runs.next_at is null then narrowed_runs.last_at + interval 1 microsecond else looks.seen_at end
     {%- endset %}
-    {%- set came_at = 'max_by(case when looks.until > narrowed_runs.next_at and ' ~ is_other ~ ' then narrowed_runs.next_at else looks.seen_at end, looks.seen_at)' %}
+    {%- set is_within = 'looks.until > narrowed_runs.next_at and narrowed_runs.drive_id <> narrowed_runs.next_drive_id' %}
+    {%- set came_at = 'max_by(case when ' ~ is_within ~ ' then narrowed_runs.next_at else looks.seen_at end, looks.seen_at)' %}
     select
         narrowed_runs.alias, narrowed_runs.source, narrowed_runs.drive_id, narrowed_runs.next_drive_id, narrowed_runs.is_seen_again,
         narrowed_runs.next_at is null as is_last,
@@ -118,9 +117,9 @@ passed_runs as (
         and narrowed_runs.alias = looks.alias
         and looks.seen_at > narrowed_runs.last_at
         and looks.seen_at <= coalesce(narrowed_runs.next_at, looks.seen_at)
-        -- where a third drive was seen in between, or came with that very cut, it is not the cut that tells when the name passed
+        -- a cut does not tell when the name passed where the first drive was seen within it, or a third one next to it
         and not narrowed_runs.is_of_three
-        and not coalesce(looks.since < narrowed_runs.first_at and narrowed_runs.is_another and narrowed_runs.drive_id <> narrowed_runs.next_drive_id, false)
+        and not coalesce(looks.since < narrowed_runs.last_at and narrowed_runs.drive_id <> narrowed_runs.next_drive_id, false)
     group by
         narrowed_runs.alias, narrowed_runs.source, narrowed_runs.drive_id, narrowed_runs.next_drive_id, narrowed_runs.first_at, narrowed_runs.is_seen_again,
         narrowed_runs.last_at, narrowed_runs.next_at, narrowed_runs.is_of_three
