@@ -186,9 +186,9 @@ class Landing:
             rows = rows.with_columns(pl.lit(self.source).alias("source"), *given)
         return rows.select(pl.col(name).cast(dtype) for name, dtype in raw_columns(record_kind, self.staged.source).items())
 
-    def withdraw(self, record_kind: str, rows: pl.DataFrame) -> None:
-        """Forget the staged events or inventory that were read of the same rows (file_no, row_no) as these."""
-        self.tables[record_kind] = [staged.join(rows, on=["file_no", "row_no"], how="anti") for staged in self.tables[record_kind]]
+    def withdraw(self, record_kind: str, rows: pl.DataFrame, *same: str) -> None:
+        """Forget the staged events or inventory that were read of the same rows (file_no, row_no) as these, and say the same in `same`."""
+        self.tables[record_kind] = [staged.join(rows, on=["file_no", "row_no", *same], how="anti") for staged in self.tables[record_kind]]
 
     @property
     def is_rolled_up(self) -> bool:

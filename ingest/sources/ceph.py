@@ -458,9 +458,11 @@ def _stage_inventory(news: pl.DataFrame, names: pl.DataFrame, landing: Landing) 
         last_met = met.sort("at").group_by("alias", "valid_from").agg(pl.col("serial", "drive_id").last())
         others = last_met.filter(pl.col("serial") != pl.col("drive_id")).select(pl.col("alias").alias("drive_id"), "valid_from")
         begun = pl.concat([begun, others])
-        # the last look at a drive that another one follows says until when it was there
+        # the last look at a drive that another one follows, or that its host has no longer, says until when it was there
         is_followed = pl.col("run") < pl.col("run").max().over("alias")
-        kept = pl.concat([unknown_rows(looks, "drive_aliases", landing), looks.filter(names.select(is_followed).to_series())]).unique()
+        is_gone = pl.col("last_at") < pl.col("last_at").max().over(pl.col("alias").str.replace("/.*", ""))
+        last_seen = looks.filter(names.select(is_followed | is_gone).to_series())
+        kept = pl.concat([unknown_rows(looks, "drive_aliases", landing), last_seen]).unique()
         landing.accept("drive_aliases", kept.drop("seen_as"), None)
     if records.height:
         place = ["drive_id", "valid_from"]

@@ -724,6 +724,8 @@ ONCE_BROKEN = [
     Plan(7354, 1, 4, 3, ("boot", "second boot"), "iostat lsblk"),  # two boots within a gap
     Plan(15020, 1, 6, 5, ("gap", "boot"), "zfs lsblk"),  # seen within a gap, and another one long after it
     Plan(273, 2, 6, 3, ("move", "swap"), "ceph"),  # the look at another host tells of it
+    Plan(983, 1, 5, 5, ("swap",), "ceph", deliveries=3),  # a last look, after which the host had no such device
+    Plan(21, 2, 5, 4, ("paths", "replace", "boot", "reseat", "second boot", "move"), "api", True, 3),  # two records of one row
 ]
 
 

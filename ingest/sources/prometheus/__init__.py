@@ -326,9 +326,9 @@ def _stage(readings: pl.DataFrame, landing: Landing, begins: datetime | None = N
     described = drives.join(names, on=["seen_as", "valid_from"], how="semi")
     drives = pl.concat([unknown_rows(drives, "drives", landing), described]).unique(maintain_order=True)
     names = pl.concat([names, last_sightings(names, rolled.drive_hours, landing)])
-    for record_kind, news in (("drives", drives), ("drive_aliases", names)):
+    for record_kind, name, news in (("drives", "drive_id", drives), ("drive_aliases", "alias", names)):
         # what held at the last reading before this span is said again, and now perhaps how long it did
-        landing.withdraw(record_kind, news)
+        landing.withdraw(record_kind, news, name, "valid_from")
         landing.accept(record_kind, news, None)
     landing.count_samples(rolled.behind)
     if rolled.drive_hours.height:
