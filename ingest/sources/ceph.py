@@ -446,7 +446,7 @@ _ORDER = ("at", "file_no", "row_no")
 
 
 def _stage_inventory(news: pl.DataFrame, names: pl.DataFrame, landing: Landing) -> None:
-    """Stage what `_inventory` found; what earlier calls have said already of the same drive is left out."""
+    """Stage what `_inventory` found; descriptions that earlier calls have said already of the same drive are left out."""
     records = completed(news.with_columns(pl.col("at").alias("valid_from"), role=pl.lit("data")), "drives").with_columns(news["seen_as"])
     # one look is an instant
     last = pl.when(pl.col("last_at") > pl.col("valid_from")).then("last_at").alias("valid_to")
@@ -458,12 +458,8 @@ def _stage_inventory(news: pl.DataFrame, names: pl.DataFrame, landing: Landing) 
         last_met = met.sort("at").group_by("alias", "valid_from").agg(pl.col("serial", "drive_id").last())
         others = last_met.filter(pl.col("serial") != pl.col("drive_id")).select(pl.col("alias").alias("drive_id"), "valid_from")
         begun = pl.concat([begun, others])
-        # the last look at a drive that another one follows, or that its host has no longer, says until when it was there
-        is_followed = pl.col("run") < pl.col("run").max().over("alias")
-        is_gone = pl.col("last_at") < pl.col("last_at").max().over(pl.col("alias").str.replace("/.*", ""))
-        last_seen = looks.filter(names.select(is_followed | is_gone).to_series())
-        kept = pl.concat([unknown_rows(looks, "drive_aliases", landing), last_seen]).unique()
-        landing.accept("drive_aliases", kept.drop("seen_as"), None)
+        # each call says until when a drive was there, though it says nothing new: another one may follow in the next call
+        landing.accept("drive_aliases", looks.drop("seen_as"), None)
     if records.height:
         place = ["drive_id", "valid_from"]
         unknown = unknown_rows(records, "drives", landing).select(place)
