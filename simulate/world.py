@@ -497,7 +497,7 @@ def series(world: World, source: str) -> list[Series]:
 
 
 def looks(world: World) -> list[Look]:
-    """All looks at what the devices of a host are. Who asks Ceph is told of all hosts."""
+    """All looks at what the devices of a host are. A look at Ceph lists those of all hosts."""
     every = {at for host in world.hosts for at in world.looks(host)} if world.plan.sources == "ceph" else set()
     return [
         Look(host, at, host.clock(at), tuple(world.live(host.number, at)))

@@ -187,7 +187,7 @@ class Landing:
         return rows.select(pl.col(name).cast(dtype) for name, dtype in raw_columns(record_kind, self.staged.source).items())
 
     def withdraw(self, record_kind: str, rows: pl.DataFrame, *same: str) -> None:
-        """Forget the staged events or inventory that were read of the same rows (file_no, row_no) as these, and say the same in `same`."""
+        """Forget the staged events or inventory of the same rows (file_no, row_no) as these, if the columns `same` are equal, too."""
         self.tables[record_kind] = [staged.join(rows, on=["file_no", "row_no", *same], how="anti") for staged in self.tables[record_kind]]
 
     @property

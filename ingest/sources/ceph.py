@@ -450,16 +450,17 @@ def _stage_inventory(news: pl.DataFrame, names: pl.DataFrame, landing: Landing) 
     records = completed(news.with_columns(pl.col("at").alias("valid_from"), role=pl.lit("data")), "drives").with_columns(news["seen_as"])
     # one look is an instant
     last = pl.when(pl.col("last_at") > pl.col("valid_from")).then("last_at").alias("valid_to")
-    looks = completed(names.rename({"serial": "drive_id"}).with_columns(last), "drive_aliases").with_columns(names["seen_as"])
+    looks = completed(names.rename({"serial": "drive_id"}).with_columns(last), "drive_aliases")
     begun = names.filter(pl.col("run") > 1).select(pl.col("alias").alias("drive_id"), "valid_from")
     if looks.height:
-        stored = stored_rows("drive_aliases", landing, looks, ["alias", "valid_from", "drive_id"]).filter(pl.col("drive_id").is_not_null())
-        met = looks.join(stored.rename({"drive_id": "serial", "valid_from": "at"}), on="alias").filter(pl.col("at") < pl.col("valid_from"))
-        last_met = met.sort("at").group_by("alias", "valid_from").agg(pl.col("serial", "drive_id").last())
-        others = last_met.filter(pl.col("serial") != pl.col("drive_id")).select(pl.col("alias").alias("drive_id"), "valid_from")
+        stored = stored_rows("drive_aliases", landing, looks, ["alias", "valid_from", "drive_id"]).drop_nulls("drive_id").sort("valid_from")
+        met = looks.sort("valid_from").join_asof(
+            stored, on="valid_from", by="alias", allow_exact_matches=False, suffix="_stored", check_sortedness=False
+        )
+        others = met.filter(pl.col("drive_id") != pl.col("drive_id_stored")).select(pl.col("alias").alias("drive_id"), "valid_from")
         begun = pl.concat([begun, others])
         # each call says until when a drive was there, though it says nothing new: another one may follow in the next call
-        landing.accept("drive_aliases", looks.drop("seen_as"), None)
+        landing.accept("drive_aliases", looks, None)
     if records.height:
         place = ["drive_id", "valid_from"]
         unknown = unknown_rows(records, "drives", landing).select(place)
